@@ -22,7 +22,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 # ---- push: what a client sends ------------------------------------------------------------------------------------------------------
 
 
-class Source(Sent):
+class Source(Sent, kw_only=True):
     """Where the data came from. `reader_version` grows when a reader's output changes; it is part of what makes a push "unchanged"."""
 
     format: str
@@ -31,7 +31,7 @@ class Source(Sent):
     location: str | None = None
 
 
-class GroupUpsert(Sent):
+class GroupUpsert(Sent, kw_only=True):
     """A group as its run directory tells it. `expected` is the number of jobs the run planned, from its own plan, else null."""
 
     name: str
@@ -46,14 +46,14 @@ class GroupUpsert(Sent):
     extra: dict[str, Any] = {}
 
 
-class Content(Sent):
+class Content(Sent, kw_only=True):
     """A reference to uploaded bytes by the SHA-256 of what was sent (hex) and its length in bytes."""
 
     sha256: str
     size: int
 
 
-class Media(Sent):
+class Media(Sent, kw_only=True):
     """An image or sound that a trajectory shows: `name` as in the trajectory, bytes uploaded as kind `media`."""
 
     sha256: str
@@ -62,14 +62,14 @@ class Media(Sent):
     name: str
 
 
-class Phase(Sent):
+class Phase(Sent, kw_only=True):
     """One timed part of a job, RFC 3339 UTC."""
 
     started_at: str | None = None
     finished_at: str | None = None
 
 
-class JobFacts(Sent):
+class JobFacts(Sent, kw_only=True):
     """The facts of one job, each recorded on its own; the outcome is derived from them by the server.
 
     Times are RFC 3339 UTC ending in Z. Tokens are counts; `n_input_tokens` includes cached ones. `cost_usd` in US dollars. `rewards`
@@ -103,7 +103,7 @@ class JobFacts(Sent):
     meta: dict[str, Any] = {}
 
 
-class JobUpsert(Sent):
+class JobUpsert(Sent, kw_only=True):
     """One job to create or replace, whole or not at all. The uploads it names must have been sent before.
 
     `fingerprint` (hex SHA-256) covers the facts, the contents and the reader's version: equal fingerprints mean nothing to do.
@@ -117,33 +117,33 @@ class JobUpsert(Sent):
     media: list[Media] = []
 
 
-class JobsUpsert(Sent):
+class JobsUpsert(Sent, kw_only=True):
     """A batch of jobs, at most 500."""
 
     jobs: list[JobUpsert]
 
 
-class Fingerprint(Sent):
+class Fingerprint(Sent, kw_only=True):
     """What a push would send for a job, to ask whether the server has it already."""
 
     job_id: str
     fingerprint: str
 
 
-class JobsCheck(Sent):
+class JobsCheck(Sent, kw_only=True):
     """A batch of questions, at most 2,000."""
 
     jobs: list[Fingerprint]
 
 
-class UploadsCheck(Sent):
+class UploadsCheck(Sent, kw_only=True):
     """Which of these uploads (hex SHA-256, at most 2,000) does the server lack?"""
 
     kind: UploadKind
     sha256: list[str]
 
 
-class DownloadTaskCreate(Sent):
+class DownloadTaskCreate(Sent, kw_only=True):
     """Filters of the job list, frozen into a list of ids. Only `group_id` is needed."""
 
     group_id: str
@@ -162,27 +162,27 @@ class DownloadTaskCreate(Sent):
 # ---- push: what the server answers --------------------------------------------------------------------------------------------------
 
 
-class JobState(Record):
+class JobState(Record, kw_only=True):
     """What became, or would become, of one job of a batch."""
 
     job_id: str
     state: State
 
 
-class JobStates(Record):
+class JobStates(Record, kw_only=True):
     """Answer to a batch, in the order asked."""
 
     group_id: str
     results: list[JobState]
 
 
-class UploadsMissing(Record):
+class UploadsMissing(Record, kw_only=True):
     """The hashes that have to be sent."""
 
     missing: list[str]
 
 
-class Uploaded(Record):
+class Uploaded(Record, kw_only=True):
     """One upload, kept: `created` is false when the bytes were there already."""
 
     sha256: str
@@ -193,7 +193,7 @@ class Uploaded(Record):
 # ---- reading ------------------------------------------------------------------------------------------------------------------------
 
 
-class Group(Record):
+class Group(Record, kw_only=True):
     """One benchmark run. Counts are of present jobs; `expected` null means that the run does not say how many it planned."""
 
     group_id: str
@@ -214,7 +214,7 @@ class Group(Record):
     extra: dict[str, Any] = {}
 
 
-class Job(Record):
+class Job(Record, kw_only=True):
     """One attempt at a task, as in the job list (E7) and alone (E8).
 
     `attempt` counts from 1 within (task, step) by start time, so it may change while jobs arrive; `job_id` does not. `n_steps`,
@@ -257,7 +257,7 @@ class Job(Record):
     updated_at: str
 
 
-class JobPage(Record):
+class JobPage(Record, kw_only=True):
     """E7. `total` counts all rows under the same filters; `next_cursor` is null on the last page."""
 
     group_id: str | None
@@ -268,7 +268,7 @@ class JobPage(Record):
     next_cursor: str | None = None
 
 
-class GroupPage(Record):
+class GroupPage(Record, kw_only=True):
     """The list of groups, newest first."""
 
     total: int
@@ -276,7 +276,7 @@ class GroupPage(Record):
     next_cursor: str | None = None
 
 
-class Member(Record):
+class Member(Record, kw_only=True):
     """One file of a job's artifact archive: `path` inside it, its size and SHA-256 (hex), and where its gzip member lies in the archive."""
 
     path: str
@@ -286,7 +286,7 @@ class Member(Record):
     length: int
 
 
-class DownloadTask(Record):
+class DownloadTask(Record, kw_only=True):
     """E28: a frozen list of jobs. `filters` holds what was asked for."""
 
     task_id: str
@@ -297,7 +297,7 @@ class DownloadTask(Record):
     job_ids: list[str]
 
 
-class Version(Record):
+class Version(Record, kw_only=True):
     """Who answers and what it can do; see `contract.version`."""
 
     server: str
