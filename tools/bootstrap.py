@@ -69,10 +69,10 @@ def make_venv():
 
 def install(lock):
     """The lock's packages, then this checkout without looking for anything more."""
-    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
     if subprocess.call([PYTHON, "-c", "import pip"], stderr=subprocess.DEVNULL) != 0:
         subprocess.call([PYTHON, "-m", "ensurepip"], stdout=subprocess.DEVNULL)
-    print("installing requirements/%s.lock" % lock)
+    print("installing requirements/%s.lock (the first time a minute or two)" % lock)
     if subprocess.call(pip + ["--require-hashes", "-r", os.path.join(ROOT, "requirements", lock + ".lock")]) != 0:
         stop("the packages of requirements/%s.lock could not be installed; pip says why above" % lock)
     if subprocess.call(pip + ["--no-deps", "--no-build-isolation", "--editable", ROOT]) != 0:
@@ -85,7 +85,10 @@ def main(arguments):
     """Bring `.venv` to what the named lock asks for."""
     lock = arguments[0]
     if sys.version_info < (3, 10):
-        stop("Python 3.10 or newer is needed, %s is %d.%d; name another with `make PYTHON=python3.12`" % ((sys.executable,) + sys.version_info[:2]))
+        stop(
+            "Python 3.10 or newer is needed, %s is %d.%d; name another with `make PYTHON=python3.12`"
+            % ((sys.executable,) + sys.version_info[:2])
+        )
     found = venv_version()
     chosen = "--python-given" in arguments
     if found is None or found < (3, 10) or (chosen and found != sys.version_info[:2]):

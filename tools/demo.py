@@ -1,0 +1,266 @@
+"""The whole of Benchloop once, as a user would do it: a server of its own, a run pushed, everything pulled back, and what it looks like.
+
+    .venv/bin/python tools/demo.py [RUN_DIRECTORY]
+
+Without a directory it writes a small sample run (two training steps). Everything stays in `.demo/`; the server ends with the demo.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+ROOT = Path(__file__).resolve().parents[1]
+DEMO = ROOT / ".demo"
+BIN = Path(sys.executable).parent
+GROUP = "demo-run"
+STEPS = (0, 100)
+EVERYTHING = "metrics,trajectory,artifacts,tasks,jobs"
+START_LIMIT_S = 30
+COMMAND_LIMIT_S = 1800
+LISTED_AT_ONCE = 6
+
+
+class DemoFailed(Exception):
+    """A step of the demo failed; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """The demo's own server: where it listens, and the environment that makes `bl` talk to it."""
+
+    address: str
+    environment: dict[str, str]
+    process: subprocess.Popen[bytes]
+    log: Path
+
+
+def main(arguments: list[str]) -> int:
+    """Run the demo; 0 when every step did what it should."""
+    signal.signal(signal.SIGTERM, _on_signal)
+    source = Path(arguments[0]).expanduser().resolve() if arguments else None
+    try:
+        if source is not None and not source.exists():
+            raise DemoFailed(f"there is nothing at {source}")
+        shutil.rmtree(DEMO, ignore_errors=True)
+        DEMO.mkdir()
+        with tempfile.TemporaryDirectory(prefix="benchloop-demo-") as data:
+            server = start_server(Path(data), DEMO / "server.log")
+            try:
+                show(server, source)
+            finally:
+                stop_server(server)
+    except DemoFailed as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("demo: stopped", file=sys.stderr)
+        return 130
+    print(f"\nThe server is stopped. The pulled files are in {_short(DEMO / 'pulled')}; `make serve` keeps a server running.")
+    return 0
+
+
+def show(server: Server, source: Path | None) -> None:
+    """Push, pull, and print what came of it."""
+    if source is None:
+        pushed = push_sample(server)
+    else:
+        print(
+            f"Your run stays on this machine, so it is pushed with --allow-secrets: what looks like a key is not searched for.\n({source})"
+        )
+        pushed = push(server, [str(source), "--allow-secrets"])
+    if not pushed:
+        raise DemoFailed("the push named no group")
+    groups = list(dict.fromkeys(str(row["group_id"]) for row in pushed))
+    run(server, ["pull", "-g", ",".join(groups), "--with", EVERYTHING, "-o", str(DEMO / "pulled")])
+    print("\nWhat is on the disk now:\n")
+    print("\n".join(tree(DEMO / "pulled")))
+    for group in groups:
+        summary = json.loads(run(server, ["overview", "get", "-g", group, "--scope", "summary"]))
+        print("\n" + "\n".join(table(group, summary[0]["summary"])))
+    for row in {str(row["group_id"]): row for row in pushed}.values():
+        print(f"\n{row['group_id']}: {present_of_expected(row)}")
+    print(f"\nAll of it came from {server.address}")
+
+
+def push_sample(server: Server) -> list[dict[str, Any]]:
+    """Write the sample run, a folder for each training step, and push the steps into one group."""
+    pushed: list[dict[str, Any]] = []
+    for step in STEPS:
+        folder = DEMO / "run" / f"step-{step}"
+        write_sample(folder, step)
+        pushed += push(server, [str(folder), "--group", GROUP, "--step", str(step)])
+    return pushed
+
+
+def write_sample(folder: Path, step: int) -> None:
+    """One step of the sample run: seeded, so that everyone sees the same."""
+    command = [sys.executable, "-m", "benchloop_client.samples", str(folder), "--seed", str(step)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False)
+    if done.returncode != 0:
+        raise DemoFailed(f"the sample run could not be written: {done.stderr.strip()}")
+
+
+def push(server: Server, arguments: list[str]) -> list[dict[str, Any]]:
+    """`bl push`, and the rows it printed, one a group."""
+    rows: list[dict[str, Any]] = json.loads(run(server, ["push", *arguments]))
+    for row in rows:
+        words = ", ".join(f"{row[key]} {key}" for key in ("new", "updated", "unchanged"))
+        print(f"  {row['group_id']}: {words}, {len(row['rejected'])} rejected")
+        for rejected in row["rejected"][:LISTED_AT_ONCE]:
+            print(f"    rejected {rejected['source']}: {rejected['reason']}")
+    return rows
+
+
+def run(server: Server, arguments: list[str]) -> str:
+    """Run `bl` with these arguments, show the command, hand back its stdout; its messages go to the terminal."""
+    print("\n$ bl " + shlex.join(_short(part) for part in arguments), flush=True)
+    command = [str(BIN / "bl"), *arguments]
+    try:
+        done = subprocess.run(command, env=server.environment, stdout=subprocess.PIPE, text=True, timeout=COMMAND_LIMIT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise DemoFailed(f"`bl {arguments[0]}` took longer than {COMMAND_LIMIT_S} s") from error
+    if done.returncode != 0:
+        raise DemoFailed(f"`bl {arguments[0]}` ended with exit code {done.returncode}; the server's log is {_short(server.log)}")
+    return done.stdout
+
+
+def start_server(data: Path, log: Path) -> Server:
+    """A server on a free port of the loopback interface, with a fresh key that is never printed."""
+    port = _free_port()
+    address = f"http://127.0.0.1:{port}"
+    key = _create_key(data)
+    command = [str(BIN / "benchloop-server"), "serve", "--data", str(data), "--host", "127.0.0.1", "--port", str(port)]
+    print(f"$ benchloop-server serve --data {data} --port {port}")
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=_environment())
+    server = Server(address, _environment() | {"BENCHLOOP_HOST": address, "BENCHLOOP_API_KEY": key}, process, log)
+    try:
+        _wait_until_ready(server)
+    except BaseException:
+        stop_server(server)
+        raise
+    return server
+
+
+def stop_server(server: Server) -> None:
+    """End exactly the process that `start_server` started."""
+    server.process.terminate()
+    try:
+        server.process.wait(10)
+    except subprocess.TimeoutExpired:
+        server.process.kill()
+        server.process.wait()
+
+
+def _create_key(data: Path) -> str:
+    command = [str(BIN / "benchloop-server"), "key", "create", "--name", "demo", "--data", str(data)]
+    print(f"$ benchloop-server key create --name demo --data {data}")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=START_LIMIT_S, env=_environment(), check=False)
+    if done.returncode != 0 or not done.stdout.strip():
+        raise DemoFailed(f"no key could be made: {done.stderr.strip()}")
+    return done.stdout.strip()
+
+
+def _wait_until_ready(server: Server) -> None:
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    deadline = time.monotonic() + START_LIMIT_S
+    while time.monotonic() < deadline:
+        if server.process.poll() is not None:
+            raise DemoFailed(f"the server ended by itself:\n{_tail(server.log)}")
+        try:
+            with direct.open(server.address + "/readyz", timeout=2):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise DemoFailed(f"the server was not ready after {START_LIMIT_S} s:\n{_tail(server.log)}")
+
+
+def tree(folder: Path) -> Iterator[str]:
+    """The files under `folder` as lines, with sizes; of a long folder only the first entries and how many more."""
+    for path, depth in _walk(folder, 0):
+        if isinstance(path, int):
+            yield "  " * depth + f"… and {path:,} more"
+        elif path.is_dir():
+            yield "  " * depth + path.name + "/"
+        else:
+            yield "  " * depth + f"{path.name}  ({path.stat().st_size:,} bytes)"
+
+
+def _walk(folder: Path, depth: int) -> Iterator[tuple[Path | int, int]]:
+    yield folder, depth
+    entries = sorted((path for path in folder.iterdir() if not path.name.startswith(".")), key=lambda path: (path.is_dir(), path.name))
+    shown = entries if len(entries) <= LISTED_AT_ONCE + 1 else entries[:LISTED_AT_ONCE]
+    for path in shown:
+        if path.is_dir():
+            yield from _walk(path, depth + 1)
+        else:
+            yield path, depth + 1
+    if len(shown) < len(entries):
+        yield len(entries) - len(shown), depth + 1
+
+
+def table(title: str, summary: dict[str, Any]) -> Iterator[str]:
+    """The overview of a group as lines of name and value; what was not recorded is a dash."""
+    rows = [(name, _value(value)) for name, value in summary.items() if not isinstance(value, dict | list)]
+    width = max((len(name) for name, _ in rows), default=0)
+    yield title
+    yield "─" * max(len(title), width + 12)
+    yield from (f"{name:<{width}}  {value:>10}" for name, value in rows)
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.3f}" if isinstance(value, float) else str(value)
+
+
+def present_of_expected(row: dict[str, Any]) -> str:
+    """How much of the planned run is there."""
+    if row["expected"] is None:
+        return f"{row['present']} jobs present; the run does not say how many it planned"
+    return f"{row['present']} jobs present of {row['expected']} expected"
+
+
+def _environment() -> dict[str, str]:
+    """This environment without settings of `bl`, of a server or of a proxy."""
+    mine = ("BENCHLOOP_", "BENCHMARK_")
+    proxies = {"http_proxy", "https_proxy", "all_proxy"}
+    return {name: value for name, value in os.environ.items() if not name.startswith(mine) and name.lower() not in proxies}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _tail(log: Path) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+
+
+def _short(part: str | Path) -> str:
+    text = str(part)
+    return text.removeprefix(f"{ROOT}{os.sep}")
+
+
+def _on_signal(_number: int, _frame: object) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
