@@ -7,3 +7,7 @@ API_VERSION = 1
 
 #: What this server offers beyond the documented routes; the client asks once per origin and picks its path by it.
 FEATURES = ("cursor", "group-lines", "members", "ranges", "upload")
+
+#: How a key made by our server begins, and the request header that carries a key.
+KEY_PREFIX = "blk_"
+KEY_HEADER = "X-API-Key"
