@@ -1,4 +1,4 @@
-"""Makes `.venv` ready: a virtual environment with the packages of one lock file, checked by their hashes, and this checkout installed editable.
+"""Makes `.venv` ready: a virtual environment with one lock file's packages, checked by hash, and this checkout installed editable.
 
     python3 tools/bootstrap.py demo|dev [--python-given]
 
