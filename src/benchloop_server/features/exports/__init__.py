@@ -1,0 +1,1 @@
+"""Exports: every trajectory of a group as one body, made by joining what is stored."""

@@ -1,0 +1,115 @@
+"""A body made of pieces whose lengths are known before the first byte: literal text between stored blobs, sent as frames or decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from benchloop_client.contract.compression import BadFrames, decode, frame
+
+#: Small pieces are joined until a chunk has this many bytes, so that a body of many small jobs does not go out in as many writes.
+CHUNK = 1 << 18
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Text of our own between blobs; `stored` is the same as one frame."""
+
+    plain: bytes
+    stored: bytes
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """(plain, stored) bytes."""
+        return len(self.plain), len(self.stored)
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """A blob of zstd frames: its key and what it measures in both forms, bytes."""
+
+    key: str
+    plain_length: int
+    stored_length: int
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """(plain, stored) bytes."""
+        return self.plain_length, self.stored_length
+
+
+Segment: TypeAlias = "Literal | Blob"
+
+
+class Reader(Protocol):
+    """Reads a whole blob in chunks, and raises instead of giving the last chunk when the bytes are not what was stored."""
+
+    def __call__(self, key: str, length: int) -> Iterator[bytes]:
+        """The chunks of blob `key`, which must have `length` bytes."""
+
+
+def literal(plain: bytes) -> Literal:
+    """A piece of our own text, compressed once."""
+    return Literal(plain, frame(plain))
+
+
+def total(segments: Iterable[Segment]) -> tuple[int, int]:
+    """(plain, stored) bytes of all segments together."""
+    plain = stored = 0
+    for segment in segments:
+        lengths = segment.lengths
+        plain += lengths[0]
+        stored += lengths[1]
+    return plain, stored
+
+
+def stored_body(segments: Iterable[Segment], read: Reader) -> Iterator[bytes]:
+    """The body as zstd: literal frames and blobs as they are, nothing decoded. Constant memory."""
+    for segment in segments:
+        if isinstance(segment, Literal):
+            yield segment.stored
+        else:
+            yield from read(segment.key, segment.stored_length)
+
+
+def plain_body(segments: Iterable[Segment], read: Reader) -> Iterator[bytes]:
+    """The body decoded while it is streamed. Constant memory. Raises `BadFrames` when a blob does not decode to its length."""
+    for segment in segments:
+        if isinstance(segment, Literal):
+            yield segment.plain
+        else:
+            yield from _decoded(segment, read)
+
+
+def chunked(pieces: Iterable[bytes], size: int = CHUNK) -> Iterator[bytes]:
+    """The same bytes in chunks of at least `size` bytes (but the last)."""
+    waiting: list[bytes] = []
+    length = 0
+    for piece in pieces:
+        waiting.append(piece)
+        length += len(piece)
+        if length >= size:
+            yield waiting[0] if len(waiting) == 1 else b"".join(waiting)
+            waiting, length = [], 0
+    if length:
+        yield b"".join(waiting)
+
+
+def locate(segments: Iterable[Segment], offset: int) -> tuple[int, int] | None:
+    """(number of the segment, offset in it) of byte `offset` of the stored body; None at or beyond its end."""
+    for number, segment in enumerate(segments):
+        length = segment.lengths[1]
+        if offset < length:
+            return number, offset
+        offset -= length
+    return None
+
+
+def _decoded(blob: Blob, read: Reader) -> Iterator[bytes]:
+    missing = blob.plain_length
+    for chunk in decode(read(blob.key, blob.stored_length), limit=blob.plain_length):
+        missing -= len(chunk)
+        yield chunk
+    if missing:
+        raise BadFrames(f"blob {blob.key} decodes to {missing} bytes less than were stored")

@@ -1,0 +1,1 @@
+"""Trajectories: the stored form, one job's document, and the media it shows."""
