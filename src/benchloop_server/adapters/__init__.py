@@ -1,0 +1,1 @@
+"""The real stores behind the protocols of `kit`; only `wiring` names them."""

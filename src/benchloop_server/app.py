@@ -1,0 +1,59 @@
+"""The application: every feature's routes, the error handlers, and the frame round each request."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from litestar import Litestar, Router
+from litestar.config.app import AppConfig
+from litestar.datastructures import State
+from litestar.di import Provide
+from litestar.openapi import OpenAPIConfig
+from litestar.openapi.spec import Components, SecurityScheme
+from litestar.plugins import InitPlugin
+
+from benchloop_client.contract.version import __version__
+from benchloop_server.features.about.routes import ROUTES as ABOUT
+from benchloop_server.http.auth import principal_of, services_of
+from benchloop_server.http.errors import HANDLERS
+from benchloop_server.http.frame import Frame
+from benchloop_server.kit.services import Services
+
+ROUTES: list[Any] = [*ABOUT]
+
+
+def create_app(services: Services) -> Frame:
+    """The ASGI application over `services`; Litestar itself is its `.app`."""
+    logging.getLogger("litestar").setLevel(logging.WARNING)
+    return Frame(
+        Litestar(
+            route_handlers=ROUTES,
+            dependencies={"services": Provide(services_of), "principal": Provide(principal_of)},
+            exception_handlers=HANDLERS,
+            openapi_config=_description(),
+            request_max_body_size=services.limits.json_body_bytes,
+            state=State({"services": services}),
+            on_app_init=[_append_plugin],
+            logging_config=None,
+        )
+    )
+
+
+def _description() -> OpenAPIConfig:
+    scheme = SecurityScheme(type="apiKey", name="X-API-Key", security_scheme_in="header")
+    return OpenAPIConfig(title="benchloop-server", version=__version__, components=Components(security_schemes={"ApiKey": scheme}))
+
+
+class _OnlyOurRoutes(InitPlugin):
+    """Litestar adds pages about the API under /schema; ours is the plain document at /openapi.json, so they go."""
+
+    def on_app_init(self, app_config: AppConfig) -> AppConfig:
+        """Runs after Litestar's own plugin, because `_append_plugin` puts it last."""
+        app_config.route_handlers = [handler for handler in app_config.route_handlers if not isinstance(handler, Router)]
+        return app_config
+
+
+def _append_plugin(config: AppConfig) -> AppConfig:
+    config.plugins.append(_OnlyOurRoutes())
+    return config

@@ -1,0 +1,1 @@
+"""Who answers, and whether it is well."""

@@ -1,0 +1,46 @@
+"""The routes without a key: version, health, and a plain answer on `/`."""
+
+from __future__ import annotations
+
+from litestar import MediaType, Request, get
+from litestar.handlers import HTTPRouteHandler
+
+from benchloop_client.contract.resources import Version
+from benchloop_client.contract.version import API_VERSION, FEATURES, __version__
+from benchloop_server.features.about import service
+from benchloop_server.http.routing import operation
+from benchloop_server.kit.services import Services
+
+
+@operation("version")
+async def version() -> Version:
+    """The server's version and what it offers beyond the documented routes."""
+    return Version(server="benchloop-server", version=__version__, api=API_VERSION, features=list(FEATURES))
+
+
+@get("/", include_in_schema=False, media_type=MediaType.TEXT)
+async def front() -> str:
+    """One line for a browser, and for clients that probe the host."""
+    return f"benchloop-server {__version__}: the API is under /openapi, its description at /openapi.json\n"
+
+
+@get("/healthz", include_in_schema=False)
+async def healthz() -> dict[str, str]:
+    """The process answers."""
+    return {"status": "ok"}
+
+
+@get("/readyz", include_in_schema=False, sync_to_thread=True)
+def readyz(services: Services) -> dict[str, str]:
+    """Database, schema and blob store can be used."""
+    service.check_ready(services)
+    return {"status": "ready"}
+
+
+@get("/openapi.json", include_in_schema=False, sync_to_thread=True)
+def description(request: Request) -> dict[str, object]:  # type: ignore[type-arg]
+    """The OpenAPI document of this server, made from the contract's records."""
+    return request.app.openapi_schema.to_schema()
+
+
+ROUTES: list[HTTPRouteHandler] = [version, front, healthz, readyz, description]

@@ -1,0 +1,56 @@
+"""The rows of workspaces, users and keys. Keys are looked up by their hash; everything else belongs to the operator's command line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, insert, select, update
+
+from benchloop_server.kit.principal import Principal
+from benchloop_server.sql.tables import keys, users, workspaces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyRow:
+    """One key as the operator sees it: never the key itself. Times are microseconds."""
+
+    key_id: str
+    workspace_id: str
+    user: str
+    name: str
+    hint: str
+    scopes: str
+    created_at: int
+    revoked_at: int | None = None
+
+
+def principal_by_hash(connection: Connection, digest: str) -> Principal | None:
+    """Whose key this is; None when it is unknown or revoked."""
+    row = connection.execute(select(keys).where(keys.c.hash == digest, keys.c.revoked_at.is_(None))).one_or_none()
+    if row is None:
+        return None
+    return Principal(workspace_id=row.workspace_id, user=row.user, key_id=row.key_id, scopes=frozenset(row.scopes.split(",")))
+
+
+def add_key(connection: Connection, key: KeyRow, *, digest: str) -> None:
+    """Keep a key, and its workspace and user if they are new."""
+    if connection.execute(select(workspaces).where(workspaces.c.workspace_id == key.workspace_id)).first() is None:
+        connection.execute(insert(workspaces).values(workspace_id=key.workspace_id, created_at=key.created_at))
+    if connection.execute(select(users).where(users.c.workspace_id == key.workspace_id, users.c.user == key.user)).first() is None:
+        connection.execute(insert(users).values(workspace_id=key.workspace_id, user=key.user, created_at=key.created_at))
+    values = {name: getattr(key, name) for name in KeyRow.__slots__}
+    connection.execute(insert(keys).values(hash=digest, **values))
+
+
+def all_keys(connection: Connection) -> list[KeyRow]:
+    """Every key of every workspace, oldest first."""
+    columns = [keys.c[name] for name in KeyRow.__slots__]
+    rows = connection.execute(select(*columns).order_by(keys.c.created_at, keys.c.key_id))
+    return [KeyRow(**row._mapping) for row in rows]
+
+
+def revoke(connection: Connection, key_id: str, *, at: int) -> bool:
+    """Mark the key revoked; False when there is none with this id. A second time changes nothing."""
+    found = connection.execute(select(keys.c.key_id).where(keys.c.key_id == key_id)).first() is not None
+    connection.execute(update(keys).where(keys.c.key_id == key_id, keys.c.revoked_at.is_(None)).values(revoked_at=at))
+    return found

@@ -1,0 +1,77 @@
+"""Keys: made and revoked by the operator on the command line, looked up on every request."""
+
+from __future__ import annotations
+
+import secrets
+
+from benchloop_client.contract.ids import MINTED
+from benchloop_server.features.accounts import keys, repository
+from benchloop_server.features.accounts.repository import KeyRow
+from benchloop_server.kit.clock import Clock, system_clock
+from benchloop_server.kit.db import Database
+from benchloop_server.kit.errors import not_found, unprocessable
+from benchloop_server.kit.principal import Principal
+
+SCOPES = ("read", "write", "admin")
+DEFAULT_SCOPES = ("read", "write")
+DEFAULT_WORKSPACE = "default"
+DEFAULT_USER = "admin"
+_HINT = 8
+
+
+def identify(database: Database, key: str) -> Principal | None:
+    """Whose key this is; None for a malformed, unknown or revoked one."""
+    if not keys.is_well_formed(key):
+        return None
+    with database.read() as connection:
+        return repository.principal_by_hash(connection, keys.digest(key))
+
+
+def create_key(
+    database: Database,
+    name: str,
+    *,
+    user: str = DEFAULT_USER,
+    workspace: str = DEFAULT_WORKSPACE,
+    scopes: tuple[str, ...] = DEFAULT_SCOPES,
+    clock: Clock = system_clock,
+) -> tuple[str, KeyRow]:
+    """A new key and its row. The key itself is kept nowhere. Raises `DomainError` for a bad name, workspace or scope."""
+    _check(name, user=user, workspace=workspace, scopes=scopes)
+    key = keys.mint()
+    row = KeyRow(
+        key_id=f"key-{secrets.token_hex(6)}",
+        workspace_id=workspace,
+        user=user,
+        name=name,
+        hint=key[:_HINT],
+        scopes=",".join(scope for scope in SCOPES if scope in scopes),
+        created_at=clock(),
+    )
+    with database.write() as connection:
+        repository.add_key(connection, row, digest=keys.digest(key))
+    return key, row
+
+
+def list_keys(database: Database) -> list[KeyRow]:
+    """Every key, oldest first."""
+    with database.read() as connection:
+        return repository.all_keys(connection)
+
+
+def revoke_key(database: Database, key_id: str, *, clock: Clock = system_clock) -> None:
+    """From the next request on the key is worth nothing. Raises `DomainError` (404) when there is none with this id."""
+    with database.write() as connection:
+        if not repository.revoke(connection, key_id, at=clock()):
+            raise not_found("key", key_id)
+
+
+def _check(name: str, *, user: str, workspace: str, scopes: tuple[str, ...]) -> None:
+    for kind, value in (("name", name), ("user", user)):
+        if not value.strip() or len(value) > 200 or not value.isprintable():
+            raise unprocessable(f"the {kind} of a key has to be 1 to 200 printable characters")
+    if not MINTED.match(workspace):
+        raise unprocessable(f"workspace {workspace!r} cannot be used: letters, digits, `.`, `_` and `-` only")
+    unknown = [scope for scope in scopes if scope not in SCOPES]
+    if unknown or not scopes:
+        raise unprocessable(f"scopes are {', '.join(SCOPES)}, not {', '.join(unknown) or 'none'}")

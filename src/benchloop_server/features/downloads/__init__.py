@@ -1,0 +1,1 @@
+"""Download tasks: a job list frozen under an id."""

@@ -1,0 +1,1 @@
+"""Groups and everything computed over one group's jobs."""

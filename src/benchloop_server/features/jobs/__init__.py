@@ -1,0 +1,1 @@
+"""Jobs: listing, reading, and the batches in which a push commits them."""

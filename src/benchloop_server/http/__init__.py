@@ -1,0 +1,1 @@
+"""What every route shares: who asks, the one error body, request ids, limits and headers."""

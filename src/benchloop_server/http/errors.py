@@ -1,0 +1,67 @@
+"""The one body of every error answer, whoever raised it: a feature, the framework, or a bug."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from typing import Any
+
+import structlog
+from litestar import Request, Response
+from litestar.exceptions import HTTPException, ValidationException
+from sqlalchemy.exc import OperationalError
+
+from benchloop_client.contract.errors import STATUS, Code, ErrorBody
+from benchloop_server.kit.errors import DomainError
+
+_log = structlog.get_logger("benchloop_server")
+_CODES = {status: code for code, status in STATUS.items()}
+_SPACE = re.compile(r"\s+")
+
+AnyRequest = Request[Any, Any, Any]
+
+
+def on_domain_error(request: AnyRequest, error: DomainError) -> Response[ErrorBody]:
+    """What a feature raised."""
+    return _answer(request, error.code, error.message)
+
+
+def on_framework_error(request: AnyRequest, error: HTTPException) -> Response[ErrorBody]:
+    """What Litestar raised: unknown route, wrong method, unreadable body, a parameter of the wrong type."""
+    code = _CODES.get(error.status_code, Code.BAD_REQUEST if error.status_code < 500 else Code.INTERNAL)
+    headers = {name: value for name, value in (error.headers or {}).items() if name.lower() in {"allow", "www-authenticate"}}
+    return _answer(request, code, _sentence(request, error, code), headers=headers)
+
+
+def on_bug(request: AnyRequest, error: Exception) -> Response[ErrorBody]:
+    """Anything else is ours: the log has the traceback, the caller gets the id to find it by."""
+    if isinstance(error, OperationalError) and "locked" in str(error):
+        return _answer(request, Code.UNAVAILABLE, "the database is busy; try again")
+    if isinstance(error, OSError) and error.errno == 28:
+        return _answer(request, Code.STORAGE_FULL, "the server's disk is full")
+    _log.error("failed", request_id=_request_id(request), path=request.scope["path"], exc_info=error)
+    return _answer(request, Code.INTERNAL, "the server failed on this request; its log has the reason under this request id")
+
+
+def _sentence(request: AnyRequest, error: HTTPException, code: Code) -> str:
+    if code is Code.NOT_FOUND:
+        return f"there is no route {request.scope['path']!r}"
+    if code is Code.METHOD_NOT_ALLOWED:
+        return f"{request.scope['method']} is not served on {request.scope['path']!r}"
+    if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
+        return "; ".join(f"`{item.get('key', 'body')}`: {item.get('message', 'invalid')}" for item in error.extra)
+    return str(error.detail or HTTPStatus(error.status_code).phrase)
+
+
+def _answer(request: AnyRequest, code: Code, message: str, *, headers: dict[str, str] | None = None) -> Response[ErrorBody]:
+    line = _SPACE.sub(" ", message).strip()
+    body = ErrorBody(error=line, code=code.value, request_id=_request_id(request))
+    return Response(body, status_code=STATUS[code], headers=headers, media_type="application/json")
+
+
+def _request_id(request: AnyRequest) -> str | None:
+    value: str | None = request.scope.get("benchloop_request_id")  # type: ignore[typeddict-item]
+    return value
+
+
+HANDLERS: dict[Any, Any] = {DomainError: on_domain_error, HTTPException: on_framework_error, Exception: on_bug}

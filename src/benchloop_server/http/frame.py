@@ -1,0 +1,56 @@
+"""Round every request: an id, the security headers, and one line in the access log, which never holds a key."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any
+
+import structlog
+from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+_log = structlog.get_logger("benchloop_server.access")
+_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cache-control", b"no-store"),
+)
+
+
+class Frame:
+    """An ASGI application round another. Headers the inner one sets itself are kept."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on; anything but HTTP passes untouched."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = secrets.token_hex(8)
+        scope["benchloop_request_id"] = request_id  # type: ignore[typeddict-unknown-key]
+        record: dict[str, Any] = {"status": 0, "bytes": 0}
+        begun = time.perf_counter()
+
+        async def framed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                record["status"] = message["status"]
+                message["headers"] = _with_headers(list(message["headers"]), request_id)
+            elif message["type"] == "http.response.body":
+                record["bytes"] += len(message["body"])
+            await send(message)
+
+        try:
+            await self.app(scope, receive, framed)
+        finally:
+            milliseconds = round((time.perf_counter() - begun) * 1000, 1)
+            _log.info("request", id=request_id, method=scope["method"], path=scope["path"], ms=milliseconds, **record)
+
+
+def _with_headers(headers: list[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
+    present = {name.lower() for name, _ in headers}
+    headers += [(name, value) for name, value in _HEADERS if name not in present]
+    return [*headers, (b"x-request-id", request_id.encode())]

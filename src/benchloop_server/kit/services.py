@@ -1,0 +1,27 @@
+"""What a request may use: one record, filled by `wiring` and handed to every route and service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchloop_server.kit.blobs import BlobStore
+from benchloop_server.kit.clock import Clock, system_clock
+from benchloop_server.kit.db import Database
+from benchloop_server.kit.limits import Limits
+from benchloop_server.kit.principal import Principal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Database, blobs and so on. `identify` gives the owner of a key or None; `scratch` is a folder for files in the making, on the same
+    file system as a blob folder.
+    """
+
+    db: Database
+    blobs: BlobStore
+    scratch: Path
+    identify: Callable[[str], Principal | None]
+    clock: Clock = system_clock
+    limits: Limits = field(default_factory=Limits)

@@ -1,0 +1,212 @@
+"""The whole schema. Times are microseconds since 1970 UTC; columns named *_json hold JSON text (see `sql.records`); sizes are bytes."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKeyConstraint, Index, Integer, MetaData, Table, Text, UniqueConstraint
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _id(name: str) -> Column[str]:
+    return Column(name, Text, primary_key=True)
+
+
+def _text(name: str) -> Column[str]:
+    return Column(name, Text, nullable=False)
+
+
+def _time(name: str) -> Column[int]:
+    return Column(name, BigInteger, nullable=False)
+
+
+#: Who may see what: a key belongs to a user in a workspace.
+workspaces = Table("workspaces", metadata, _id("workspace_id"), _time("created_at"))
+
+users = Table(
+    "users",
+    metadata,
+    _id("workspace_id"),
+    _id("user"),
+    _time("created_at"),
+    ForeignKeyConstraint(["workspace_id"], ["workspaces.workspace_id"]),
+)
+
+#: `hash` is the SHA-256 of the key, which is kept nowhere; `hint` its first characters; `scopes` a comma list.
+keys = Table(
+    "keys",
+    metadata,
+    _id("key_id"),
+    _text("workspace_id"),
+    _text("user"),
+    _text("name"),
+    _text("hash"),
+    _text("hint"),
+    _text("scopes"),
+    _time("created_at"),
+    Column("revoked_at", BigInteger),
+    UniqueConstraint("hash"),
+    ForeignKeyConstraint(["workspace_id", "user"], ["users.workspace_id", "users.user"]),
+)
+
+groups = Table(
+    "groups",
+    metadata,
+    _id("workspace_id"),
+    _id("group_id"),
+    _text("name"),
+    Column("run_id", Text),
+    Column("benchmark", Text),
+    Column("model", Text),
+    Column("agent", Text),
+    Column("expected", BigInteger),
+    Column("started_at", BigInteger),
+    Column("finished_at", BigInteger),
+    Column("source_json", Text),
+    _text("extra_json"),
+    _time("created_at"),
+    _time("updated_at"),
+    Column("created_by", Text),
+    ForeignKeyConstraint(["workspace_id"], ["workspaces.workspace_id"]),
+    Index(None, "workspace_id", "created_at", "group_id"),
+)
+
+#: One attempt at a task: the separate facts, what is derived from them in the same transaction (outcome, attempt), what it refers to
+#: (*_sha256 name rows of `uploads`), and the counts of its trajectory.
+jobs = Table(
+    "jobs",
+    metadata,
+    _id("workspace_id"),
+    _id("job_id"),
+    _text("group_id"),
+    _text("trial_key"),
+    _text("task_id"),
+    Column("step", BigInteger),
+    Column("attempt", BigInteger, nullable=False),
+    Column("attempt_order", BigInteger),
+    _text("status"),
+    Column("outcome", Text),
+    Column("outcome_rule", Integer, nullable=False),
+    Column("reward", Float),
+    Column("reward_key", Text),
+    _text("rewards_json"),
+    Column("reward_valid", Boolean),
+    Column("error_type", Text),
+    Column("error_message", Text),
+    Column("instance_id", Text),
+    Column("template", Text),
+    Column("model", Text),
+    Column("agent", Text),
+    Column("agent_version", Text),
+    Column("n_input_tokens", BigInteger),
+    Column("n_cache_tokens", BigInteger),
+    Column("n_output_tokens", BigInteger),
+    Column("cost_usd", Float),
+    Column("started_at", BigInteger),
+    Column("finished_at", BigInteger),
+    _text("phases_json"),
+    Column("source_json", Text),
+    _text("meta_json"),
+    _text("fingerprint"),
+    Column("trajectory_sha256", Text),
+    Column("trajectory_bytes", BigInteger),
+    Column("trajectory_stored_bytes", BigInteger),
+    Column("archive_sha256", Text),
+    Column("artifact_bytes", BigInteger),
+    Column("n_steps", BigInteger),
+    Column("n_agent_steps", BigInteger),
+    Column("n_tool_calls", BigInteger),
+    Column("n_tool_errors", BigInteger),
+    Column("n_llm_calls", BigInteger),
+    Column("thinking_chars", BigInteger),
+    Column("trajectory_prompt_tokens", BigInteger),
+    Column("trajectory_completion_tokens", BigInteger),
+    Column("trajectory_cached_tokens", BigInteger),
+    Column("context_peak", BigInteger),
+    Column("trajectory_cost_usd", Float),
+    _time("created_at"),
+    _time("updated_at"),
+    Column("written_by", Text),
+    ForeignKeyConstraint(["workspace_id", "group_id"], ["groups.workspace_id", "groups.group_id"]),
+    Index(None, "workspace_id", "group_id", "created_at", "job_id"),
+    Index(None, "workspace_id", "group_id", "task_id", "step"),
+    Index(None, "workspace_id", "group_id", "outcome", "created_at"),
+    Index(None, "workspace_id", "created_at", "job_id", unique=True),
+)
+
+#: Every reward key of a job, so that means per key are plain SQL.
+job_rewards = Table(
+    "job_rewards",
+    metadata,
+    _id("workspace_id"),
+    _id("job_id"),
+    _id("reward_key"),
+    Column("value", Float),
+    ForeignKeyConstraint(["workspace_id", "job_id"], ["jobs.workspace_id", "jobs.job_id"], ondelete="CASCADE"),
+)
+
+job_media = Table(
+    "job_media",
+    metadata,
+    _id("workspace_id"),
+    _id("job_id"),
+    _id("sha256"),
+    _id("name"),
+    _text("mime_type"),
+    ForeignKeyConstraint(["workspace_id", "job_id"], ["jobs.workspace_id", "jobs.job_id"], ondelete="CASCADE"),
+)
+
+#: What was uploaded, named by the SHA-256 and size of the plain bytes. `blob` is the name and `stored_size` the length in the blob store;
+#: `index_blob` names the step index of a trajectory or the member index of an archive.
+uploads = Table(
+    "uploads",
+    metadata,
+    _id("workspace_id"),
+    _id("kind"),
+    _id("sha256"),
+    Column("size", BigInteger, nullable=False),
+    _text("blob"),
+    Column("stored_size", BigInteger, nullable=False),
+    Column("index_blob", Text),
+    _text("info_json"),
+    _time("created_at"),
+    ForeignKeyConstraint(["workspace_id"], ["workspaces.workspace_id"]),
+)
+
+download_tasks = Table(
+    "download_tasks",
+    metadata,
+    _id("workspace_id"),
+    _id("task_id"),
+    _text("group_id"),
+    Column("total", BigInteger, nullable=False),
+    _text("filters_json"),
+    _text("job_ids_json"),
+    _time("created_at"),
+    Column("created_by", Text),
+    ForeignKeyConstraint(["workspace_id", "group_id"], ["groups.workspace_id", "groups.group_id"]),
+)
+
+#: Numbers handed out under a row lock; `created_at` holds the last creation time given to any job.
+counters = Table("counters", metadata, _id("name"), Column("value", BigInteger, nullable=False))
+
+#: Who changed what; rows are only added.
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
+    _time("at"),
+    _text("workspace_id"),
+    _text("user"),
+    _text("key_id"),
+    _text("action"),
+    _text("subject"),
+    _text("detail_json"),
+    Index(None, "workspace_id", "at"),
+)

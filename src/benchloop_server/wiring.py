@@ -1,0 +1,77 @@
+"""Settings become services: the only place that names the real adapters."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from obstore.store import MemoryStore, S3Store
+
+from benchloop_server.adapters.blobs_local import LocalBlobs
+from benchloop_server.adapters.blobs_object import ObjectBlobs
+from benchloop_server.features.accounts import service as accounts
+from benchloop_server.kit.blobs import BlobStore
+from benchloop_server.kit.db import Database
+from benchloop_server.kit.services import Services
+from benchloop_server.settings import BadSetting, Settings
+from benchloop_server.sql import migrate
+
+_AWS_OPTIONS = {
+    "AWS_ACCESS_KEY_ID": "access_key_id",
+    "AWS_SECRET_ACCESS_KEY": "secret_access_key",
+    "AWS_SESSION_TOKEN": "session_token",
+    "AWS_REGION": "region",
+    "AWS_DEFAULT_REGION": "region",
+    "AWS_ENDPOINT_URL": "endpoint",
+    "AWS_ENDPOINT_URL_S3": "endpoint",
+}
+
+
+def open_database(settings: Settings) -> Database:
+    """The database with its schema in step: SQLite is migrated here, PostgreSQL only by `benchloop-server migrate`.
+
+    Raises `migrate.SchemaError` when the schema is newer than this program, or older on PostgreSQL; `BadSetting` for an unusable URL.
+    """
+    make_private(settings.data)
+    try:
+        database = Database(settings.database)
+    except Exception as error:
+        raise BadSetting(f"the database URL cannot be used: {error}") from error
+    if database.is_sqlite:
+        migrate.upgrade(database)
+    else:
+        migrate.check(database)
+    return database
+
+
+def open_services(settings: Settings) -> Services:
+    """Everything a running server needs."""
+    database = open_database(settings)
+    scratch = settings.data / "scratch"
+    make_private(scratch)
+    return Services(db=database, blobs=open_blobs(settings), scratch=scratch, identify=partial(accounts.identify, database))
+
+
+def open_blobs(settings: Settings) -> BlobStore:
+    """The blob store that `settings.blobs` names: a folder, `s3://bucket/prefix` or `memory:`."""
+    url = urlsplit(settings.blobs)
+    if url.scheme == "s3":
+        options = {_AWS_OPTIONS[name]: value for name, value in sorted(settings.aws.items()) if name in _AWS_OPTIONS}
+        insecure = options.get("endpoint", "").startswith("http://")
+        return ObjectBlobs(S3Store(url.netloc, config=options, client_options={"allow_http": insecure}), prefix=url.path)  # type: ignore[arg-type]
+    if url.scheme == "memory":
+        return ObjectBlobs(MemoryStore())
+    if url.scheme not in {"", "file"} and len(url.scheme) > 1:
+        raise BadSetting(f"the blob store has to be a folder, s3://bucket/prefix or memory:, not {settings.blobs!r}")
+    folder = Path(url.path if url.scheme == "file" else settings.blobs).expanduser()
+    make_private(folder)
+    return LocalBlobs(folder)
+
+
+def make_private(folder: Path) -> None:
+    """Make the folder, readable by its owner only; one that exists keeps its rights."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    if not folder.exists():
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)
