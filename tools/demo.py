@@ -1,12 +1,14 @@
 """The whole of Benchloop once, as a user would do it: a server of its own, a run pushed, everything pulled back, and what it looks like.
 
-    .venv/bin/python tools/demo.py [RUN_DIRECTORY]
+    .venv/bin/python tools/demo.py [RUN_DIRECTORY] [--folder .demo]
 
-Without a directory it writes a small sample run (two training steps). Everything stays in `.demo/`; the server ends with the demo.
+Without a directory it writes a small sample run (two training steps). Everything it writes is in the folder, which is emptied first; the
+server ends with the demo.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shlex
@@ -24,7 +26,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[1]
-DEMO = ROOT / ".demo"
 BIN = Path(sys.executable).parent
 GROUP = "demo-run"
 STEPS = (0, 100)
@@ -48,35 +49,44 @@ class Server:
     log: Path
 
 
-def main(arguments: list[str]) -> int:
+def main() -> int:
     """Run the demo; 0 when every step did what it should."""
+    parser = argparse.ArgumentParser(description="push a run to a server of its own, pull it back, show it")
+    parser.add_argument("run", nargs="?", type=Path, help="a run directory of yours; without it a sample run is written")
+    parser.add_argument("--folder", type=Path, default=ROOT / ".demo", help="where everything is written; emptied first")
+    arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, _on_signal)
-    source = Path(arguments[0]).expanduser().resolve() if arguments else None
+    folder = arguments.folder.resolve()
     try:
-        if source is not None and not source.exists():
-            raise DemoFailed(f"there is nothing at {source}")
-        shutil.rmtree(DEMO, ignore_errors=True)
-        DEMO.mkdir()
-        with tempfile.TemporaryDirectory(prefix="benchloop-demo-") as data:
-            server = start_server(Path(data), DEMO / "server.log")
-            try:
-                show(server, source)
-            finally:
-                stop_server(server)
+        demonstrate(arguments.run and arguments.run.expanduser().resolve(), folder)
     except DemoFailed as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("demo: stopped", file=sys.stderr)
         return 130
-    print(f"\nThe server is stopped. The pulled files are in {_short(DEMO / 'pulled')}; `make serve` keeps a server running.")
+    print(f"\nThe server is stopped. The pulled files are in {_short(folder / 'pulled')}; `make serve` keeps a server running.")
     return 0
 
 
-def show(server: Server, source: Path | None) -> None:
+def demonstrate(source: Path | None, folder: Path) -> None:
+    """A server, the push, the pull, and the server's end."""
+    if source is not None and not source.exists():
+        raise DemoFailed(f"there is nothing at {source}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(prefix="benchloop-demo-") as data:
+        server = start_server(Path(data), folder / "server.log")
+        try:
+            show(server, source, folder)
+        finally:
+            stop_server(server)
+
+
+def show(server: Server, source: Path | None, folder: Path) -> None:
     """Push, pull, and print what came of it."""
     if source is None:
-        pushed = push_sample(server)
+        pushed = push_sample(server, folder / "run")
     else:
         print(
             f"Your run stays on this machine, so it is pushed with --allow-secrets: what looks like a key is not searched for.\n({source})"
@@ -85,9 +95,9 @@ def show(server: Server, source: Path | None) -> None:
     if not pushed:
         raise DemoFailed("the push named no group")
     groups = list(dict.fromkeys(str(row["group_id"]) for row in pushed))
-    run(server, ["pull", "-g", ",".join(groups), "--with", EVERYTHING, "-o", str(DEMO / "pulled")])
+    run(server, ["pull", "-g", ",".join(groups), "--with", EVERYTHING, "-o", str(folder / "pulled")])
     print("\nWhat is on the disk now:\n")
-    print("\n".join(tree(DEMO / "pulled")))
+    print("\n".join(tree(folder / "pulled")))
     for group in groups:
         summary = json.loads(run(server, ["overview", "get", "-g", group, "--scope", "summary"]))
         print("\n" + "\n".join(table(group, summary[0]["summary"])))
@@ -96,11 +106,11 @@ def show(server: Server, source: Path | None) -> None:
     print(f"\nAll of it came from {server.address}")
 
 
-def push_sample(server: Server) -> list[dict[str, Any]]:
+def push_sample(server: Server, run_folder: Path) -> list[dict[str, Any]]:
     """Write the sample run, a folder for each training step, and push the steps into one group."""
     pushed: list[dict[str, Any]] = []
     for step in STEPS:
-        folder = DEMO / "run" / f"step-{step}"
+        folder = run_folder / f"step-{step}"
         write_sample(folder, step)
         pushed += push(server, [str(folder), "--group", GROUP, "--step", str(step)])
     return pushed
@@ -263,4 +273,4 @@ def _on_signal(_number: int, _frame: object) -> NoReturn:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())
