@@ -1,0 +1,42 @@
+"""The normal form of a trajectory: one ATIF v1.8 document, read leniently, written and checked strictly, split by steps for storage."""
+
+from __future__ import annotations
+
+from benchloop_client.contract.trajectory.counting import Counts, counts, step_preview
+from benchloop_client.contract.trajectory.document import (
+    MediaPart,
+    Stamp,
+    encode,
+    media_parts,
+    split,
+    stamp,
+    stamped,
+    with_media,
+)
+from benchloop_client.contract.trajectory.loading import load
+from benchloop_client.contract.trajectory.normal import Normal, normalise
+from benchloop_client.contract.trajectory.shape import MAX_DEPTH, SCHEMA_VERSION, InvalidTrajectory, TooDeep
+from benchloop_client.contract.trajectory.strict import check_strict, decode_strict
+
+__all__ = [
+    "MAX_DEPTH",
+    "SCHEMA_VERSION",
+    "Counts",
+    "InvalidTrajectory",
+    "MediaPart",
+    "Normal",
+    "Stamp",
+    "TooDeep",
+    "check_strict",
+    "counts",
+    "decode_strict",
+    "encode",
+    "load",
+    "media_parts",
+    "normalise",
+    "split",
+    "stamp",
+    "stamped",
+    "step_preview",
+    "with_media",
+]

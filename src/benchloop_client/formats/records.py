@@ -1,0 +1,89 @@
+"""What every reader hands over: a run, its groups, and their jobs one at a time, with the files that belong to each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchloop_client.contract.resources import GroupUpsert, JobFacts
+from benchloop_client.contract.trajectory import Normal
+
+
+class UnreadableRun(ValueError):
+    """A path that no reader can make a run of; the message is one sentence naming the path and what was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What the caller knows better than the files: names that some formats keep only in a file name, and what to leave out.
+
+    `group` replaces the group id (with `--<agent>--<model>` added where a run holds several groups), `step` is a training step,
+    `reward_key` names the primary reward among several, `exclude` holds globs over a file's path inside its job.
+    """
+
+    group: str | None = None
+    model: str | None = None
+    benchmark: str | None = None
+    step: int | None = None
+    reward_key: str | None = None
+    exclude: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunFile:
+    """One file for a job's archive. `path` is its place inside the archive: posix, relative, without `..`; `source` a file or its bytes."""
+
+    path: str
+    source: Path | bytes
+    size: int
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunMedia:
+    """An image or sound that the trajectory shows; `name` is its path as the trajectory writes it."""
+
+    name: str
+    mime_type: str
+    source: Path
+
+
+@dataclass(frozen=True, slots=True)
+class RunJob:
+    """One attempt. `trajectory()` reads and normalises anew on each call, so holding many jobs holds no documents; it can raise
+    `InvalidTrajectory` or `OSError` if the file changed meanwhile. `location` says where in the run the job lies; `notes` what was
+    left out of it and why, one sentence each.
+    """
+
+    facts: JobFacts
+    trajectory: Callable[[], Normal] | None
+    files: tuple[RunFile, ...]
+    media: tuple[RunMedia, ...]
+    location: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Something in the run that is not taken: `source` is its place in the run, `reason` one sentence."""
+
+    source: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunGroup:
+    """One group of a run. `jobs()` starts reading from the beginning on each call and reads one job at a time."""
+
+    group_id: str
+    facts: GroupUpsert
+    jobs: Callable[[], Iterator[RunJob | Rejected]]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What was found under a path. `format` is the reader that read it: harbor, atif or tau."""
+
+    format: str
+    groups: tuple[RunGroup, ...]
