@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 GROUP = "demo-run"
+LOG = "server.log"
 STEPS = (0, 100)
 EVERYTHING = "metrics,trajectory,artifacts,tasks,jobs"
 START_LIMIT_S = 30
@@ -73,10 +74,12 @@ def demonstrate(source: Path | None, folder: Path) -> None:
     """A server, the push, the pull, and the server's end."""
     if source is not None and not source.exists():
         raise DemoFailed(f"there is nothing at {source}")
+    if folder.exists() and any(folder.iterdir()) and not (folder / LOG).exists():
+        raise DemoFailed(f"{folder} holds something else than an earlier demo; name another with --folder")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="benchloop-demo-") as data:
-        server = start_server(Path(data), folder / "server.log")
+        server = start_server(Path(data), folder / LOG)
         try:
             show(server, source, folder)
         finally:
