@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 import msgspec
 
 from benchloop_client.contract.trajectory.shape import INT_MAX, INT_MIN
+
+_T = TypeVar("_T")
 
 
 class Notes:
@@ -67,16 +69,16 @@ class Fields:
         """A number; anything else but null is kept aside."""
         value = self.take(key)
         if is_number(value):
-            return value  # type: ignore[no-any-return]
+            return value
         self.put_back(key, value)
         return None
 
     def numbers(self, key: str, *, integers: bool) -> list[Any] | None:
         """A list of numbers; anything else but null is kept aside whole."""
         value = self.take(key)
-        fits = isinstance(value, list) and all(type(item) is int or (not integers and type(item) is float) for item in value)
-        if fits:
-            return value  # type: ignore[no-any-return]
+        kinds = {int} if integers else {int, float}
+        if isinstance(value, list) and all(type(item) in kinds for item in value):
+            return value
         self.put_back(key, value)
         return None
 
@@ -93,9 +95,9 @@ class Fields:
         self._left, self.extra = {}, {}
         return kept
 
-    def _typed(self, key: str, kind: type) -> Any:
+    def _typed(self, key: str, kind: type[_T]) -> _T | None:
         value = self.take(key)
-        if type(value) is kind:
+        if isinstance(value, kind):
             return value
         self.put_back(key, value)
         return None
@@ -106,7 +108,7 @@ def present(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return {key: value for key, value in pairs if value is not None}
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[int | float]:
     """Whether a JSON value is a number; true and false are not."""
     return type(value) is int or type(value) is float
 

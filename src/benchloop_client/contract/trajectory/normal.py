@@ -151,10 +151,11 @@ def _with_ids(documents: list[dict[str, Any]], notes: Notes) -> list[dict[str, A
         name = document.get("trajectory_id")
         if name is None or name in seen:
             notes.add("subagent_ids_minted")
-            document = _renamed(document, f"{name or 'subagent'}-{position}", taken)
-        seen.add(document["trajectory_id"])
-        taken.add(document["trajectory_id"])
-        named.append(document)
+            named.append(_renamed(document, f"{name or 'subagent'}-{position}", taken))
+        else:
+            named.append(document)
+        seen.add(named[-1]["trajectory_id"])
+        taken.add(named[-1]["trajectory_id"])
     return named
 
 
@@ -250,7 +251,7 @@ def _own_fields(fields: Fields, calls: list[dict[str, Any]] | None, is_agent: bo
         "metrics": _metrics(fields),
         "llm_call_count": fields.count("llm_call_count", least=0),
     }
-    misplaced = () if is_agent else AGENT_ONLY
+    misplaced: tuple[str, ...] = () if is_agent else AGENT_ONLY
     if is_agent and own["llm_call_count"] == 0:
         misplaced = ("metrics", "reasoning_content")
     for key in misplaced:

@@ -46,9 +46,7 @@ SOURCES = frozenset({"system", "user", "agent"})
 SOURCE_ALIASES = {"assistant": "agent", "ai": "agent", "model": "agent", "bot": "agent", "human": "user", "developer": "system"}
 
 IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-AUDIO_TYPES = frozenset(
-    {"audio/wav", "audio/mpeg", "audio/mp4", "audio/aac", "audio/ogg", "audio/flac", "audio/webm", "audio/aiff"}
-)
+AUDIO_TYPES = frozenset({"audio/wav", "audio/mpeg", "audio/mp4", "audio/aac", "audio/ogg", "audio/flac", "audio/webm", "audio/aiff"})
 #: Common other spellings of the media types above.
 MEDIA_ALIASES = {
     "image/jpg": "image/jpeg",
