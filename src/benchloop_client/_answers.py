@@ -1,0 +1,194 @@
+"""What an answer, or its absence, means: statuses, error bodies, web pages in the wrong place and broken transports become our errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+import urllib3
+from urllib3 import exceptions as fault
+
+from benchloop_client._decode import Undecodable, decoded, parse_json
+from benchloop_client._retry import RETRIED_STATUSES, Retryable, asked_pause
+from benchloop_client.errors import ApiError, AuthError, BenchloopError, NetworkError, NotFound
+from benchloop_client.settings import Origin
+
+__all__ = ["asked_pause"]
+
+_ERROR_BODY_LIMIT = 64 * 1024
+_LOGIN = re.compile(r"(?i)(?:^|[/._-])(?:login|log-in|signin|sign-in|sso|oauth2?|saml2?|auth|authorize)(?:[/._?-]|$)")
+_HTML_START = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_RANGE = re.compile(r"bytes\s+(\d+)-(\d+)/(\d+|\*)")
+
+
+def lower(headers: Mapping[str, str]) -> dict[str, str]:
+    """Headers with lower-case names."""
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def number(value: str | None) -> int | None:
+    """A header's number, None if it is absent or none."""
+    return int(value) if value and value.isdecimal() and value.isascii() else None
+
+
+def range_start(value: str | None) -> int:
+    """The first byte of a `Content-Range`, -1 without a usable one."""
+    match = _RANGE.match(value or "")
+    return int(match.group(1)) if match else -1
+
+
+def is_html(headers: Mapping[str, str]) -> bool:
+    """True when the headers announce a web page."""
+    return "text/html" in headers.get("content-type", "").lower()
+
+
+def names_a_login(url: str) -> bool:
+    """True when host or path look like a login page."""
+    parts = urlsplit(url)
+    return bool(_LOGIN.search(parts.hostname or "") or _LOGIN.search(parts.path))
+
+
+def may_pass(status: int) -> bool:
+    """True for statuses that are worth asking again."""
+    return status in RETRIED_STATUSES
+
+
+def json_value(status: int, raw: bytes) -> Any:
+    """The JSON of a good answer. Raises `ApiError` that says what came instead, without quoting it."""
+    try:
+        return parse_json(raw)
+    except ValueError as error:
+        raise ApiError(status, _not_json(raw, str(error))) from None
+
+
+def api_error(status: int, response: urllib3.BaseHTTPResponse) -> ApiError:
+    """The error of an answer with a bad status: the server's own sentence where it sent one."""
+    kind = NotFound if status == 404 else ApiError
+    raw = _some_of(response)
+    try:
+        body = parse_json(raw)
+    except ValueError:
+        body = raw.decode("utf-8", "replace") if _is_short_text(raw) else None
+    if isinstance(body, dict):
+        request_id = body.get("request_id")
+        code = body.get("code")
+        return kind(
+            status,
+            _sentence(body) or _standard(status),
+            code=code if isinstance(code, str) else None,
+            request_id=request_id if isinstance(request_id, str) else None,
+        )
+    return kind(status, body if isinstance(body, str) and body.strip() else _standard(status))
+
+
+def refusal(response: urllib3.BaseHTTPResponse) -> str:
+    """The sentence for a 401."""
+    detail = api_error(401, response).detail
+    words = "" if detail == _standard(401) else f" ({detail})"
+    return f"the server refused the API key{words}: set a valid one with --api-key, BENCHLOOP_API_KEY or `bl config set --api-key`"
+
+
+def redirect_error(status: int, url: str, location: str) -> BenchloopError:
+    """What a redirect of a JSON route means: a login, a moved server, or a server error."""
+    target = urljoin(url, location)
+    try:
+        here, there = Origin.of(url), Origin.of(target)
+    except ValueError:
+        return ApiError(status, "the server answered with a redirect that leads nowhere")
+    if names_a_login(target) or here.host != there.host:
+        return AuthError(f"the server redirects to {there} instead of answering: a login is needed there, or the key is not valid")
+    if here != there:
+        return ApiError(status, f"the server redirects to {there}: name that as the host")
+    return ApiError(status, "the server answered with a redirect instead of JSON")
+
+
+def transport_fault(error: Exception, origin: Origin) -> Retryable | BenchloopError:
+    """A failed request in words; `Retryable` unless asking again cannot help."""
+    cause = error.__cause__ or error
+    if isinstance(error, fault.ProxyError):
+        return Retryable(NetworkError(f"the proxy on the way to {origin} failed: {_words(error)}"), unsent=True)
+    if isinstance(error, fault.SSLError) or type(cause).__name__ == "SSLCertVerificationError":
+        return NetworkError(f"no trusted TLS connection to {origin}: {_words(error)}")
+    if isinstance(error, fault.NameResolutionError):
+        return Retryable(NetworkError(f"host {origin.host} is not known"), unsent=True)
+    if isinstance(error, fault.ConnectTimeoutError) and not isinstance(error, fault.NewConnectionError):
+        return Retryable(NetworkError(f"{origin} does not accept a connection in time"), crowded=True, unsent=True)
+    if isinstance(error, fault.NewConnectionError):
+        return Retryable(NetworkError(f"cannot connect to {origin}: {_words(error)}"), unsent=True)
+    if isinstance(error, (fault.TimeoutError, TimeoutError)):
+        return Retryable(NetworkError(f"{origin} did not answer in time"), crowded=True)
+    if isinstance(error, fault.LocationValueError):
+        return NetworkError(f"{origin} is no usable address")
+    return Retryable(NetworkError(f"the connection to {origin} broke: {_words(error)}"))
+
+
+def broken_body(error: Exception, origin: Origin, received: int, expected: int | None) -> Retryable:
+    """A body that did not come to its end."""
+    of = f" of {expected}" if expected is not None else ""
+    timed_out = isinstance(error, (fault.TimeoutError, TimeoutError))
+    why = "stalled" if timed_out else "broke off"
+    return Retryable(NetworkError(f"the answer from {origin} {why} after {received}{of} bytes", broken_body=True))
+
+
+def short_body(received: int, expected: int) -> fault.HTTPError:
+    """The error of a body that ended before its announced length."""
+    return fault.ProtocolError(f"{received} of {expected} bytes")
+
+
+def _sentence(body: Mapping[str, Any]) -> str | None:
+    for name in ("error", "message", "detail"):
+        value = body.get(name)
+        if isinstance(value, Mapping):
+            value = value.get("message")
+        if isinstance(value, str) and value.strip():
+            return value
+    return None
+
+
+def _standard(status: int) -> str:
+    words = {400: "bad request", 401: "unauthenticated", 403: "not allowed", 404: "not found", 409: "conflict", 413: "too large",
+             422: "refused", 429: "too many requests", 500: "server error", 502: "bad gateway", 503: "unavailable", 504: "gateway timeout",
+             507: "the server's storage is full"}  # fmt: skip
+    return words.get(status, "the server gave no reason")
+
+
+def _is_short_text(raw: bytes) -> bool:
+    return len(raw) < 2000 and not _HTML_START.match(raw) and b"\0" not in raw and not raw.lstrip().startswith(b"<")
+
+
+def _not_json(raw: bytes, reason: str) -> str:
+    if _HTML_START.match(raw) or raw.lstrip()[:1] == b"<":
+        return "server answered a web page, not JSON"
+    return f"server answered something that is not usable JSON: {reason}"
+
+
+def _some_of(response: urllib3.BaseHTTPResponse) -> bytes:
+    """The start of an error body; whatever goes wrong with it does not matter any more."""
+    try:
+        raw = response.read(_ERROR_BODY_LIMIT, decode_content=False)
+        return b"".join(decoded([raw], response.headers.get("content-encoding", "")))
+    except (fault.HTTPError, OSError, Undecodable):
+        return b""
+
+
+def _words(error: BaseException) -> str:
+    """The innermost reason of a transport error, in a few words."""
+    seen: set[int] = set()
+    reason: BaseException = error
+    while id(reason) not in seen:
+        seen.add(id(reason))
+        inner = getattr(reason, "original_error", None) or reason.__cause__ or _nested(reason)
+        if not isinstance(inner, BaseException):
+            break
+        reason = inner
+    if isinstance(reason, OSError) and getattr(reason, "verify_message", None):
+        return str(reason.verify_message)  # type: ignore[attr-defined]
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror.lower()
+    return (str(reason) or type(reason).__name__)[:120]
+
+
+def _nested(error: BaseException) -> BaseException | None:
+    return next((argument for argument in reversed(error.args) if isinstance(argument, BaseException)), None)

@@ -1,0 +1,142 @@
+"""The kept-alive connections to servers and through proxies; all of them can be cut at once when the work is cancelled."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import weakref
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+from urllib.parse import unquote, urlsplit
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.exceptions import ProtocolError
+
+from benchloop_client.errors import ConfigError, NetworkError, UsageError
+from benchloop_client.settings import Settings
+
+#: Connections that a pool keeps; also the most that adaptive concurrency uses.
+KEPT = 64
+#: Nobody waits minutes for a handshake, whatever the time limit for answers is.
+_CONNECT_LIMIT = 20.0
+_WATCH = 0.1
+
+_thread = threading.local()
+
+
+class Connections:
+    """Requests over shared pools, one per (proxy, scheme). `cancel`, once set, cuts every open connection within a tenth of a second."""
+
+    def __init__(self, settings: Settings, cancel: threading.Event) -> None:
+        self._settings = settings
+        self._cancel = cancel
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+        self._managers: dict[tuple[str | None, str], urllib3.PoolManager] = {}
+        self._live: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self._timeout = urllib3.Timeout(connect=min(settings.timeout, _CONNECT_LIMIT), read=settings.timeout)
+
+    def request(self, method: str, url: str, headers: Mapping[str, str], body: Iterable[bytes] | None) -> urllib3.BaseHTTPResponse:
+        """Send and return as soon as the headers are in; body unread, redirects and errors left to the caller. Raises urllib3's errors."""
+        _thread.reused = False
+        return self._manager(url).request(
+            method, url, headers=headers, body=body, timeout=self._timeout, retries=False, redirect=False,
+            preload_content=False, decode_content=False,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """Close the pools and cut what is still in use."""
+        self._closed.set()
+        with self._lock:
+            for manager in self._managers.values():
+                manager.clear()
+        self._cut()
+
+    def _manager(self, url: str) -> urllib3.PoolManager:
+        if self._closed.is_set():
+            raise NetworkError("the client is closed")
+        key = (self._settings.proxies.for_url(url), urlsplit(url).scheme.lower())
+        with self._lock:
+            if not self._managers:
+                threading.Thread(target=self._watch, name="benchloop-cancel", daemon=True).start()
+            if key not in self._managers:
+                self._managers[key] = self._make(*key)
+            return self._managers[key]
+
+    def _make(self, proxy: str | None, scheme: str) -> urllib3.PoolManager:
+        options: dict[str, Any] = {"num_pools": 8, "maxsize": self._settings.concurrency or KEPT}
+        if scheme == "https" or (proxy and proxy.startswith("https")):
+            options["ssl_context"] = _tls(self._settings)
+        manager = _proxied(proxy, options) if proxy else urllib3.PoolManager(**options)
+        manager.pool_classes_by_scheme = _pool_classes(self._live)
+        return manager
+
+    def _watch(self) -> None:
+        while not self._closed.wait(_WATCH):
+            if self._cancel.is_set():
+                self._cut()
+
+    def _cut(self) -> None:
+        for live in list(self._live):
+            try:
+                # Not SSLSocket.shutdown: it takes the TLS object away from under the thread that reads from it.
+                socket.socket.shutdown(live, socket.SHUT_RDWR)
+            except OSError:
+                continue
+
+
+def took_old_connection(error: Exception) -> bool:
+    """True if this thread's last request broke on a connection that had served before, with no byte of an answer."""
+    return bool(getattr(_thread, "reused", False)) and isinstance(error, (ProtocolError, ConnectionError)) and "IncompleteRead" not in str(error)
+
+
+class _Noted:
+    """Mixed into the connections: notes each open socket, and whether a request took a connection that had served before."""
+
+    live: ClassVar[weakref.WeakSet[socket.socket]]
+    sock: socket.socket | None
+    _requests = 0
+
+    def connect(self) -> None:
+        self._requests = 0
+        super().connect()  # type: ignore[misc]
+        if isinstance(self.sock, socket.socket):
+            self.live.add(self.sock)
+
+    def request(self, *args: Any, **options: Any) -> None:
+        _thread.reused = self.sock is not None and self._requests > 0
+        self._requests += 1
+        super().request(*args, **options)  # type: ignore[misc]
+
+
+def _pool_classes(live: weakref.WeakSet[socket.socket]) -> dict[str, type[HTTPConnectionPool]]:
+    plain = type("PlainConnection", (_Noted, HTTPConnection), {"live": live})
+    secure = type("SecureConnection", (_Noted, HTTPSConnection), {"live": live})
+    return {
+        "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
+        "https": type("SecurePool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),
+    }
+
+
+def _tls(settings: Settings) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if settings.ca_file or settings.ca_dir:
+        try:
+            context.load_verify_locations(cafile=settings.ca_file, capath=settings.ca_dir)
+        except (OSError, ssl.SSLError):
+            raise ConfigError(f"SSL_CERT_FILE {settings.ca_file} or SSL_CERT_DIR {settings.ca_dir} cannot be read") from None
+    return context
+
+
+def _proxied(proxy: str, options: dict[str, Any]) -> urllib3.ProxyManager:
+    parts = urlsplit(proxy)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageError(f"proxies of kind {parts.scheme!r} are not supported; HTTP_PROXY and HTTPS_PROXY name an http or https proxy")
+    headers = None
+    if parts.username is not None:
+        headers = urllib3.make_headers(proxy_basic_auth=f"{unquote(parts.username)}:{unquote(parts.password or '')}")
+    address = f"{parts.scheme}://{parts.netloc.rsplit('@', 1)[-1]}"
+    return urllib3.ProxyManager(address, proxy_headers=headers, proxy_ssl_context=options.get("ssl_context"), **options)

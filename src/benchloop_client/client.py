@@ -1,0 +1,261 @@
+"""One short method per API call: paths come from `contract.operations`, connections from `_http`; answers of reading calls are plain JSON."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, TypeVar
+
+import msgspec
+
+from benchloop_client._http import Body, Call, Http, Stream
+from benchloop_client.contract import resources as shape
+from benchloop_client.contract.ids import BadId
+from benchloop_client.contract.operations import OPERATIONS
+from benchloop_client.errors import ApiError, AuthError, UsageError
+from benchloop_client.settings import Settings
+
+__all__ = ["Body", "Client", "Stream"]
+
+T = TypeVar("T")
+Query = dict[str, Any]
+
+
+class Client:
+    """The API of one server. Safe to share between threads; a context manager that closes its connections.
+
+    Reading calls return the decoded JSON unchanged (unknown fields included). All calls raise `AuthError`, `NotFound`, `ApiError`,
+    `NetworkError`, `Cancelled`, and `UsageError` for an id that no request is made for. `cancel`: once set, every call ends within a second.
+    """
+
+    def __init__(self, settings: Settings, cancel: threading.Event | None = None) -> None:
+        self.settings = settings
+        self.cancel = cancel or threading.Event()
+        self._http = Http(settings, self.cancel)
+        self._version: shape.Version | None = None
+        self._version_asked = False
+        self._version_lock = threading.Lock()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; calls still under way in other threads end with an error."""
+        self._http.close()
+
+    def pressure(self) -> int:
+        """How often so far the server asked for fewer requests or timed out; only ever grows (for `transfer.pool`)."""
+        return self._http.pressure
+
+    def retrying(self, work: Callable[[], T]) -> T:
+        """Run `work` and run it again, within the retry budget, when the body of an answer broke off (for streams)."""
+        return self._http.retrying(work)
+
+    # ---- metrics and groups -----------------------------------------------------------------------------------------------------
+
+    def job_metrics(self, job_id: str) -> Any:
+        """E1."""
+        return self._json("job_metrics", job_id=job_id)
+
+    def metrics_page(self, group_id: str, *, skip: int = 0, limit: int = 1000, cursor: str | None = None) -> Any:
+        """E2, one page."""
+        return self._json("metrics", {"group_id": group_id, **_page(skip, limit, cursor)})
+
+    def group_metrics_overall(self, group_id: str) -> Any:
+        """E3."""
+        return self._json("group_metrics_overall", group_id=group_id)
+
+    def group(self, group_id: str) -> Any:
+        """E4; raises `NotFound` for an unknown group."""
+        return self._json("group", group_id=group_id)
+
+    def groups_page(self, *, limit: int = 1000, cursor: str | None = None) -> Any:
+        """The groups of the workspace, newest first, one page."""
+        return self._json("groups", _page(None, limit, cursor))
+
+    def eval_summary(self, group_id: str) -> Any:
+        """E5."""
+        return self._json("eval_summary", group_id=group_id)
+
+    def eval_tasks(self, group_id: str) -> Any:
+        """E6 without any query, as the overview shows it."""
+        return self._json("eval_tasks", group_id=group_id)
+
+    def eval_tasks_page(self, group_id: str, *, skip: int, limit: int, search: str | None = None, status: str | None = None) -> Any:
+        """E6, one page; empty filters are not sent."""
+        return self._json("eval_tasks", {**_page(skip, limit), "search": search or None, "status": status or None}, group_id=group_id)
+
+    # ---- jobs -------------------------------------------------------------------------------------------------------------------
+
+    def jobs_page(self, group_id: str, *, skip: int = 0, limit: int = 50, cursor: str | None = None, filters: Query | None = None) -> Any:
+        """E7, one page; `filters`: template, status, instance_id and what our server adds; empty ones are not sent."""
+        return self._json("jobs", {"group_id": group_id, **_page(skip, limit, cursor), **_filled(filters)})
+
+    def job(self, job_id: str) -> Any:
+        """E8."""
+        return self._json("job", job_id=job_id)
+
+    def job_stats(self, group_id: str | None = None) -> Any:
+        """E9."""
+        return self._json("job_stats", {"group_id": group_id})
+
+    def job_meta(self, job_id: str) -> Any:
+        """E29."""
+        return self._json("job_meta", job_id=job_id)
+
+    # ---- trajectories -----------------------------------------------------------------------------------------------------------
+
+    def job_trajectory(self, job_id: str) -> Any:
+        """E10, decoded."""
+        return self._json("job_trajectory", accept_zstd=True, job_id=job_id)
+
+    def job_trajectory_stream(self, job_id: str, *, etag: str | None = None) -> Stream:
+        """E10 as bytes; status 304 (`stream.unchanged`) when the document still has `etag`."""
+        return self._open("job_trajectory", accept_zstd=True, headers=_if_changed(etag), job_id=job_id)
+
+    def group_trajectory(self, group_id: str) -> Any:
+        """E11, decoded: the whole group in memory; for `trajectory get`."""
+        return self._json("group_trajectory", accept_zstd=True, group_id=group_id)
+
+    def group_trajectory_stream(self, group_id: str) -> Stream:
+        """E11 as bytes."""
+        return self._open("group_trajectory", accept_zstd=True, group_id=group_id)
+
+    def group_trajectory_lines(self, group_id: str) -> Stream:
+        """One E10 document a line, the job's id in `trajectory_id`; only where the server has feature `group-lines`."""
+        return self._open("group_trajectory_lines", accept_zstd=True, group_id=group_id)
+
+    # ---- artifacts and media ----------------------------------------------------------------------------------------------------
+
+    def job_artifacts(self, job_id: str) -> Any:
+        """E25."""
+        return self._json("job_artifacts", job_id=job_id)
+
+    def group_artifacts_page(self, group_id: str, *, skip: int = 0, limit: int = 1000, cursor: str | None = None) -> Any:
+        """The artifacts of a group's jobs, one page; our own route."""
+        return self._json("group_artifacts", _page(skip, limit, cursor), group_id=group_id)
+
+    def job_artifact_stream(self, job_id: str, *, etag: str | None = None, start: int = 0, if_range: str | None = None) -> Stream:
+        """E26 as bytes. `etag`: 304 when unchanged. `start` > 0 asks for the rest of the version `if_range` names; see `stream.offset`."""
+        return self._open("job_artifact_bytes", headers={**_if_changed(etag), **_rest(start, if_range)}, job_id=job_id)
+
+    def job_artifact_members(self, job_id: str) -> Any:
+        """The files inside a job's archive; our own route."""
+        return self._json("job_artifact_members", job_id=job_id)
+
+    def job_artifact_member_stream(self, job_id: str, path: str) -> Stream:
+        """One file out of a job's archive; our own route."""
+        return self._open("job_artifact_member", {"path": path}, job_id=job_id)
+
+    def media_stream(self, oss_uri: str, mime_type: str | None = None) -> Stream:
+        """E16."""
+        return self._open("media_file", {"ossUri": oss_uri, "mime": mime_type or ""})
+
+    # ---- download tasks ---------------------------------------------------------------------------------------------------------
+
+    def download_task(self, task_id: str) -> Any:
+        """E28."""
+        return self._json("download_task", task_id=task_id)
+
+    def download_task_create(self, request: shape.DownloadTaskCreate) -> Any:
+        """Freeze the jobs that match `request` under a task id; our own route."""
+        return self._json("download_task_create", body=_encoded(request))
+
+    # ---- push -------------------------------------------------------------------------------------------------------------------
+
+    def group_put(self, group_id: str, group: shape.GroupUpsert) -> shape.Group:
+        """Create or update a group."""
+        return self._typed(shape.Group, "group_put", body=_encoded(group), group_id=group_id)
+
+    def jobs_check(self, group_id: str, request: shape.JobsCheck) -> shape.JobStates:
+        """What a push would change, job by job; at most 2,000."""
+        return self._typed(shape.JobStates, "jobs_check", body=_encoded(request), group_id=group_id)
+
+    def jobs_put(self, group_id: str, request: shape.JobsUpsert) -> shape.JobStates:
+        """Commit jobs whose uploads are there; at most 500. `ApiError` 422 names the job at fault, 409 the missing upload."""
+        return self._typed(shape.JobStates, "jobs_put", body=_encoded(request), group_id=group_id)
+
+    def uploads_check(self, request: shape.UploadsCheck) -> shape.UploadsMissing:
+        """Which contents the server lacks."""
+        return self._typed(shape.UploadsMissing, "uploads_check", body=_encoded(request))
+
+    def uploads_bundle(self, body: Body) -> list[shape.Uploaded]:
+        """Send several uploads in one request; answers in order."""
+        return self._typed(_UploadedList, "uploads_bundle", body=body).results
+
+    def upload_put(self, kind: shape.UploadKind, sha256: str, body: Body) -> shape.Uploaded:
+        """Send one upload; `body.encoding` may be "zstd" for trajectories."""
+        return self._typed(shape.Uploaded, "upload_put", body=body, kind=kind, sha256=sha256)
+
+    # ---- what the server can do -------------------------------------------------------------------------------------------------
+
+    def server_version(self) -> shape.Version | None:
+        """Who answers and which features it has; None for a server that does not say (an older one). Asked once."""
+        with self._version_lock:
+            if not self._version_asked:
+                self._version = self._ask_version()
+                self._version_asked = True
+            return self._version
+
+    def has(self, feature: str) -> bool:
+        """True when the server offers `feature` (names in `contract.version.FEATURES`)."""
+        version = self.server_version()
+        return version is not None and feature in version.features
+
+    def _ask_version(self) -> shape.Version | None:
+        try:
+            return msgspec.convert(self._json("version"), shape.Version)
+        except (ApiError, AuthError, msgspec.ValidationError):
+            return None
+
+    # ---- the way down -----------------------------------------------------------------------------------------------------------
+
+    def _json(self, name: str, query: Query | None = None, *, body: Body | None = None, accept_zstd: bool = False, **ids: str) -> Any:
+        return self._http.json(self._call(name, ids, query=query, body=body, accept_zstd=accept_zstd))
+
+    def _typed(self, kind: type[T], name: str, *, body: Body, **ids: str) -> T:
+        try:
+            return msgspec.convert(self._json(name, body=body, **ids), kind)
+        except msgspec.ValidationError as error:
+            raise ApiError(200, f"the answer to {name} has another shape than this client knows: {error}") from None
+
+    def _open(
+        self, name: str, query: Query | None = None, *, accept_zstd: bool = False, headers: dict[str, str] | None = None, **ids: str
+    ) -> Stream:
+        return self._http.open(self._call(name, ids, query=query, accept_zstd=accept_zstd, headers=headers))
+
+    @staticmethod
+    def _call(name: str, ids: dict[str, str], **rest: Any) -> Call:
+        operation = OPERATIONS[name]
+        try:
+            return Call(operation.method, operation.url_path(**ids), **rest)
+        except BadId as error:
+            raise UsageError(str(error)) from None
+
+
+class _UploadedList(msgspec.Struct):
+    results: list[shape.Uploaded]
+
+
+def _page(skip: int | None, limit: int, cursor: str | None = None) -> Query:
+    return {"limit": limit, "cursor": cursor} if cursor else {"skip": skip, "limit": limit}
+
+
+def _filled(filters: Query | None) -> Query:
+    return {name: value for name, value in (filters or {}).items() if value not in (None, "")}
+
+
+def _if_changed(etag: str | None) -> dict[str, str]:
+    return {"If-None-Match": etag} if etag else {}
+
+
+def _rest(start: int, if_range: str | None) -> dict[str, str]:
+    return {"Range": f"bytes={start}-", **({"If-Range": if_range} if if_range else {})} if start > 0 else {}
+
+
+def _encoded(record: msgspec.Struct) -> Body:
+    return Body.of(msgspec.json.encode(record), content_type="application/json")
