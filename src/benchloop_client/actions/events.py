@@ -1,0 +1,120 @@
+"""What happens while an action runs, as records; the action calls `watch(event)` and knows nothing of how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Union
+
+
+@dataclass(frozen=True, slots=True)
+class CountStarted:
+    """A counter begins: `label` names it, `total` is how many `unit` there will be (None: not known)."""
+
+    label: str
+    unit: str
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A counter moved: `done` of `total` `unit`, `verb` and `detail` say what was just dealt with. `timed` ones show elapsed time and ETA."""
+
+    label: str
+    unit: str
+    done: int
+    total: int | None
+    verb: str
+    detail: str
+    timed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Bytes of one file arrived or left: `done` of `total` (None: not known)."""
+
+    name: str
+    done: int
+    total: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """A data file stands under its final name; `note` is shown in brackets."""
+
+    path: Path
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Downloaded:
+    """An artifact stands under its final name."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A file of an earlier run was kept."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered:
+    """An artifact was left out by `--include` or `--exclude`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Archiving:
+    """A ZIP file is being put together."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something worth telling."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """Something that is not a failure but should not go unseen."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """Something only a person who looks for a fault wants to read."""
+
+    text: str
+
+
+Event = Union[CountStarted, Counted, Moved, Wrote, Downloaded, Skipped, Filtered, Archiving, Noted, Warned, Traced]
+Watch = Callable[[Event], None]
+
+
+def unwatched(_event: Event) -> None:
+    """The `watch` of a caller who does not look."""
+
+
+class Counter:
+    """A counter whose steps may come from several threads: `step` announces each."""
+
+    def __init__(self, watch: Watch, label: str, unit: str, total: int | None, *, timed: bool = False) -> None:
+        self._watch = watch
+        self._label, self._unit, self._total, self._timed = label, unit, total, timed
+        self._done = 0
+        watch(CountStarted(label, unit, total))
+
+    def step(self, verb: str, detail: str, *, count: int = 1, total: int | None = None) -> None:
+        """`count` more were dealt with. Called by one thread at a time (pools report in the caller's thread)."""
+        self._done += count
+        self._total = self._total if total is None else total
+        self._watch(Counted(self._label, self._unit, self._done, self._total, verb, detail, self._timed))

@@ -1,0 +1,39 @@
+"""What became of a run over many items: how many went well, and each failure with its label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchloop_client.errors import AuthError, BenchloopError, NetworkError
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One item that failed; `label` is its id, or `<id>:<resource>` in a pull."""
+
+    label: str
+    error: BenchloopError
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """`done` items went well, the others are in `failures` in the order asked for; `what` names the items in the summary."""
+
+    done: int = 0
+    failures: tuple[Failure, ...] = ()
+    what: str = "id(s)"
+
+    @property
+    def ok(self) -> bool:
+        """Nothing failed."""
+        return not self.failures
+
+    @property
+    def unreachable(self) -> bool:
+        """Nothing went well, and every failure was that the server could not be reached."""
+        return not self.done and bool(self.failures) and all(isinstance(failure.error, NetworkError) for failure in self.failures)
+
+    @property
+    def refused(self) -> bool:
+        """A failure was that the key was refused."""
+        return any(isinstance(failure.error, AuthError) for failure in self.failures)

@@ -1,0 +1,57 @@
+"""`bl artifacts`: the files of groups, jobs or a download task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from benchloop_client.cli import ask
+from benchloop_client.cli.lazy import lazy
+from benchloop_client.cli.options import Leaf, destination_options, group_option, job_option, task_option
+from benchloop_client.cli.session import Session
+
+if TYPE_CHECKING:
+    from benchloop_client.actions import artifact_lists as lists
+    from benchloop_client.actions import artifacts as actions
+else:
+    actions = lazy("benchloop_client.actions.artifacts")
+    lists = lazy("benchloop_client.actions.artifact_lists")
+
+
+@click.group(name="artifacts")
+def command() -> None:
+    """Artifacts of groups or jobs."""
+
+
+@command.command(cls=Leaf, example="bl artifacts download -g G1 --member 'verifier/*' -o data")
+@group_option()
+@job_option()
+@task_option()
+@click.option("--include", metavar="GLOB", help="Only artifacts whose name matches.")
+@click.option("--exclude", metavar="GLOB", help="Not the artifacts whose name matches.")
+@click.option("--list-only", is_flag=True, help="Print one JSON array of the artifacts (and the files inside) instead.")
+@click.option("--member", metavar="GLOB", help="Single files out of the archives: only those whose path inside matches.")
+@destination_options()
+@ask.pass_session
+def download(
+    session: Session,
+    *,
+    groups: tuple[str, ...],
+    jobs: tuple[str, ...],
+    task_id: str | None,
+    list_only: bool,
+    output_dir: str | None,
+    skip_existing: bool,
+    **globs: str | None,
+) -> int:
+    """Write GROUP/JOB/NAME, JOB/NAME or TASK/JOB.tgz; or list what there is."""
+    wanted = ask.targets(session, groups, jobs, task=task_id)
+    work = ask.job(session)
+    source = actions.Source(groups=wanted.groups, jobs=wanted.jobs, task=wanted.task)
+    choice = actions.Choice(**globs)
+    if list_only:
+        rows, report = lists.listed(work, source, choice=choice)
+        return ask.print_values(session, rows, report)
+    with session.destination(output_dir, skip_existing=skip_existing) as destination:
+        return ask.finish(session, actions.download(work, source, destination=destination, choice=choice))

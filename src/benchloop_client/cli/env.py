@@ -1,0 +1,41 @@
+"""Everything a command meets outside its arguments: the three streams, the clock, and how settings and client are made."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, TextIO
+
+from benchloop_client.cli.lazy import lazy
+
+if TYPE_CHECKING:
+    from benchloop_client import client, settings
+else:
+    client = lazy("benchloop_client.client")
+    settings = lazy("benchloop_client.settings")
+
+
+@dataclass(frozen=True, slots=True)
+class Env:
+    """`stdout` takes bytes; a stream is None where the process has none. `clock` counts seconds."""
+
+    stdin: TextIO | None
+    stdout: IO[bytes] | None
+    stderr: TextIO | None
+    clock: Callable[[], float]
+    load_settings: Callable[[settings.Flags], settings.Settings]
+    open_client: Callable[[settings.Settings], client.Client]
+
+    @classmethod
+    def real(cls) -> Env:
+        """This process; settings and client are loaded only when they are called for."""
+        return cls(
+            stdin=sys.stdin,
+            stdout=sys.stdout.buffer if sys.stdout is not None else None,
+            stderr=sys.stderr,
+            clock=time.monotonic,
+            load_settings=lambda flags: settings.load(flags),
+            open_client=lambda loaded: client.Client(loaded),
+        )

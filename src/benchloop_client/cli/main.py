@@ -1,0 +1,23 @@
+"""The entry point of `bl` and `bmcli`: answers `--version` on its own, and hands everything else to the command tree."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from benchloop_client.contract.version import __version__
+
+
+def entry() -> None:
+    """What the installed `bl` and `bmcli` run: the command line of this process, then its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(argv: list[str]) -> int:
+    """Run one command line and return its exit code. `--version` costs no import beyond this file."""
+    if argv == ["--version"]:
+        sys.stdout.write(f"bmcli {__version__}\n")
+        return 0
+    app = importlib.import_module("benchloop_client.cli.app")
+    code: int = app.run(argv)
+    return code

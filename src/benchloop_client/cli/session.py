@@ -1,0 +1,76 @@
+"""One run of `bl`: what was typed globally, and the settings, client and output that follow from it, each made when first asked for."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchloop_client.cli.env import Env
+from benchloop_client.cli.lazy import lazy
+from benchloop_client.cli.output import Level, Output
+
+if TYPE_CHECKING:
+    from benchloop_client import client, settings
+    from benchloop_client.actions import destination, layout
+    from benchloop_client.cli import progress
+else:
+    settings = lazy("benchloop_client.settings")
+    destination = lazy("benchloop_client.actions.destination")
+    layout = lazy("benchloop_client.actions.layout")
+    progress = lazy("benchloop_client.cli.progress")
+
+
+class Session:
+    """Lives as long as one command line."""
+
+    def __init__(self, env: Env) -> None:
+        self.env = env
+        self.given: dict[str, Any] = {}
+        self._output = Output(env.stdout, env.stderr)
+
+    @property
+    def output(self) -> Output:
+        """The two streams, as quiet or talkative as was asked for."""
+        if self.given.get("quiet"):
+            self._output.level = Level.QUIET
+        elif self.given.get("verbose"):
+            self._output.level = Level.VERBOSE
+        return self._output
+
+    @cached_property
+    def settings(self) -> settings.Settings:
+        """Flags, environment and file. Raises `UsageError` for what cannot be used."""
+        names = {field.name for field in dataclasses.fields(settings.Flags)}
+        loaded = self.env.load_settings(settings.Flags(**{name: value for name, value in self.given.items() if name in names}))
+        self._output.redact = loaded.redact
+        return loaded
+
+    @cached_property
+    def client(self) -> client.Client:
+        """The one client of this run, with its pool of connections."""
+        return self.env.open_client(self.settings)
+
+    @cached_property
+    def watch(self) -> progress.Progress:
+        """Shows what actions report."""
+        return progress.Progress(self.output, self.env.clock)
+
+    @property
+    def layout(self) -> layout.Layout:
+        """How JSON is written."""
+        pretty = self.given.get("pretty")
+        return layout.Layout(pretty=True if pretty is None else pretty)
+
+    def destination(self, output_dir: str | None, *, skip_existing: bool) -> destination.Destination:
+        """Where files go: the command's own `-o`, else the global one."""
+        root = Path(output_dir).expanduser() if output_dir else self.settings.output_dir
+        return destination.Destination(root, skip_existing=skip_existing, layout=self.layout, fsync=bool(self.given.get("fsync")))
+
+    def close(self) -> None:
+        """Take down the progress line and give the connections back."""
+        if "watch" in self.__dict__:
+            self.watch.close()
+        if "client" in self.__dict__:
+            self.client.close()
