@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -32,6 +32,7 @@ LOG = "server.log"
 STEPS = (0, 100)
 EVERYTHING = "metrics,trajectory,artifacts,tasks,jobs"
 START_LIMIT_S = 30
+LISTENING = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
 COMMAND_LIMIT_S = 1800
 LISTED_AT_ONCE = 6
 
@@ -83,7 +84,7 @@ def demonstrate(source: Path | None, folder: Path) -> None:
         try:
             show(server, source, folder)
         finally:
-            stop_server(server)
+            _end(server.process)
 
 
 def show(server: Server, source: Path | None, folder: Path) -> None:
@@ -153,53 +154,53 @@ def run(server: Server, arguments: list[str]) -> str:
 
 def start_server(data: Path, log: Path) -> Server:
     """A server on a free port of the loopback interface, with a fresh key that is never printed."""
-    port = _free_port()
-    address = f"http://127.0.0.1:{port}"
+    print(f"$ benchloop-server key create --name demo --data {data}")
     key = _create_key(data)
-    command = [str(BIN / "benchloop-server"), "serve", "--data", str(data), "--host", "127.0.0.1", "--port", str(port)]
-    print(f"$ benchloop-server serve --data {data} --port {port}")
+    print(f"$ benchloop-server serve --port 0 --data {data}")
+    command = [str(BIN / "benchloop-server"), "serve", "--host", "127.0.0.1", "--port", "0", "--data", str(data)]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=_environment())
-    server = Server(address, _environment() | {"BENCHLOOP_HOST": address, "BENCHLOOP_API_KEY": key}, process, log)
     try:
-        _wait_until_ready(server)
+        address = _wait_until_ready(process, log)
     except BaseException:
-        stop_server(server)
+        _end(process)
         raise
-    return server
+    print(f"  it listens on {address}")
+    return Server(address, _environment() | {"BENCHLOOP_HOST": address, "BENCHLOOP_API_KEY": key}, process, log)
 
 
-def stop_server(server: Server) -> None:
-    """End exactly the process that `start_server` started."""
-    server.process.terminate()
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
     try:
-        server.process.wait(10)
+        process.wait(10)
     except subprocess.TimeoutExpired:
-        server.process.kill()
-        server.process.wait()
+        process.kill()
+        process.wait()
 
 
 def _create_key(data: Path) -> str:
     command = [str(BIN / "benchloop-server"), "key", "create", "--name", "demo", "--data", str(data)]
-    print(f"$ benchloop-server key create --name demo --data {data}")
     done = subprocess.run(command, capture_output=True, text=True, timeout=START_LIMIT_S, env=_environment(), check=False)
     if done.returncode != 0 or not done.stdout.strip():
         raise DemoFailed(f"no key could be made: {done.stderr.strip()}")
     return done.stdout.strip()
 
 
-def _wait_until_ready(server: Server) -> None:
+def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> str:
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     deadline = time.monotonic() + START_LIMIT_S
     while time.monotonic() < deadline:
-        if server.process.poll() is not None:
-            raise DemoFailed(f"the server ended by itself:\n{_tail(server.log)}")
+        if process.poll() is not None:
+            raise DemoFailed(f"the server ended by itself:\n{_tail(log)}")
+        said = LISTENING.search(log.read_text(errors="replace"))
         try:
-            with direct.open(server.address + "/readyz", timeout=2):
-                return
+            if said:
+                direct.open(said.group(1) + "/readyz", timeout=2).close()
+                return said.group(1)
         except OSError:
-            time.sleep(0.1)
-    raise DemoFailed(f"the server was not ready after {START_LIMIT_S} s:\n{_tail(server.log)}")
+            pass
+        time.sleep(0.05)
+    raise DemoFailed(f"the server was not ready after {START_LIMIT_S} s:\n{_tail(log)}")
 
 
 def tree(folder: Path) -> Iterator[str]:
@@ -253,13 +254,6 @@ def _environment() -> dict[str, str]:
     mine = ("BENCHLOOP_", "BENCHMARK_")
     proxies = {"http_proxy", "https_proxy", "all_proxy"}
     return {name: value for name, value in os.environ.items() if not name.startswith(mine) and name.lower() not in proxies}
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _tail(log: Path) -> str:

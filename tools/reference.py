@@ -1,0 +1,169 @@
+"""Writes docs/reference from the code: API calls, records, error codes, metrics, command line and settings.
+
+    .venv/bin/python tools/reference.py [--check] [--folder docs/reference]
+
+With --check nothing is written; exit 1 and the names of the pages that are not in step.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from benchloop_client.cli.app import ROOT
+from benchloop_client.contract import metrics, resources
+from benchloop_client.contract.errors import STATUS, ErrorBody
+from benchloop_client.contract.operations import NOT_SERVED_YET, OPERATIONS
+from benchloop_server.settings import VARIABLES
+
+REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+WIDTH = 100
+MADE = "<!-- Written by `make docs` from the code. Change the code, not this page. -->\n"
+
+
+def api() -> Iterator[str]:
+    """Every route that is served, in the order of the operations table."""
+    yield "Every route of the server. `row` is the number of a documented call, empty for a route of our own. The key goes in the header"
+    yield "`X-API-Key`; `scope` is what it must be allowed to do. The server's own `/openapi.json` has the shapes.\n"
+    rows = [operation for operation in OPERATIONS.values() if operation.name not in NOT_SERVED_YET]
+    yield from _table(
+        ("name", "method", "path", "scope", "row"), ((f"`{o.name}`", o.method, f"`{o.path}`", o.scope, o.row or "") for o in rows)
+    )
+    yield "\nBeside them, without a key: `/healthz` (the process runs), `/readyz` (database and blobs answer), `/openapi.json`."
+
+
+def errors() -> Iterator[str]:
+    """Every code and its status."""
+    yield f"{_sentence(ErrorBody)}\n"
+    yield '`{"error": "<one line>", "code": "<stable code>", "request_id": "<id>"}`\n'
+    yield from _table(("code", "status"), ((f"`{code.value}`", str(status)) for code, status in STATUS.items()))
+
+
+def metric_names() -> Iterator[str]:
+    """Every metric, its unit and denominator."""
+    yield "A value that was not recorded is null, never 0.\n"
+    for title, named in (
+        ("Group: run_metrics", metrics.GROUP_RUN),
+        ("Job: run_metrics", metrics.JOB_RUN),
+        ("Job: tokenized_metrics", metrics.JOB_TOKEN),
+    ):
+        yield f"## {title}\n"
+        yield from _table(("name", "what it counts"), ((f"`{name}`", text) for name, text in named.items()))
+        yield ""
+    yield "## Group: tokenized_metrics\n"
+    yield "Mean, largest and sum, over the jobs that have the value, of the job's values named above: " + ", ".join(
+        f"`{name}`" for name in metrics.group_token_names()
+    )
+
+
+def records() -> Iterator[str]:
+    """Every record of the contract with its fields."""
+    yield "What travels. A field with `None` among its types may be null: the fact was not recorded."
+    for kind in vars(resources).values():
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and msgspec.structs.fields(kind):
+            yield f"\n## {kind.__name__}\n\n{_paragraphs(kind)}\n"
+            types = _annotations(kind)
+            yield from _table(
+                ("field", "type", "needed"), ((f"`{f.name}`", f"`{types[f.name]}`", _needed(f)) for f in msgspec.structs.fields(kind))
+            )
+
+
+def command_line() -> Iterator[str]:
+    """The help of `bl` and of every command below it."""
+    yield "`bl` and `bmcli` are the same program."
+    yield from _help(ROOT, click.Context(ROOT, info_name="bl", max_content_width=WIDTH, terminal_width=WIDTH))
+
+
+def server() -> Iterator[str]:
+    """The help of `benchloop-server`, and its variables."""
+    program = Path(sys.executable).parent / "benchloop-server"
+    for arguments in ((), ("serve",), ("key",), ("key", "create"), ("key", "list"), ("key", "revoke")):
+        command = [str(program), *arguments, "--help"]
+        text = subprocess.run(command, capture_output=True, text=True, check=True, env={"COLUMNS": str(WIDTH)}).stdout
+        yield f"## benchloop-server {' '.join(arguments)}".rstrip() + f"\n\n```text\n{text.rstrip()}\n```\n"
+    yield "## Environment\n\nOptions win over variables, variables over defaults.\n"
+    yield from _table(("variable", "what it sets"), ((f"`{name}`", text) for name, text in VARIABLES.items()))
+
+
+PAGES = {
+    "api.md": ("API", api),
+    "cli.md": ("The command line", command_line),
+    "errors.md": ("Error codes", errors),
+    "metrics.md": ("Metrics", metric_names),
+    "records.md": ("Records", records),
+    "server.md": ("The server", server),
+}
+
+
+def pages() -> dict[str, str]:
+    """File name → whole text, of every page."""
+    made = {name: f"{MADE}\n# {title}\n\n" + "\n".join(lines()).rstrip() + "\n" for name, (title, lines) in PAGES.items()}
+    index = "\n".join(f"- [{title}]({name})" for name, (title, _) in PAGES.items())
+    return {"README.md": f"{MADE}\n# Reference\n\n{index}\n", **made}
+
+
+def _help(command: click.Command, context: click.Context) -> Iterator[str]:
+    yield f"\n## {context.command_path}\n\n```text\n{command.get_help(context).rstrip()}\n```"
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            if child is not None and not child.hidden:
+                yield from _help(child, click.Context(child, info_name=name, parent=context, max_content_width=WIDTH, terminal_width=WIDTH))
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+
+
+def _needed(field: Any) -> str:
+    return "yes" if field.required else ""
+
+
+def _annotations(kind: type) -> dict[str, str]:
+    return {name: text for base in reversed(kind.__mro__) for name, text in vars(base).get("__annotations__", {}).items()}
+
+
+def _paragraphs(kind: type) -> str:
+    return "\n".join(line.strip() for line in (kind.__doc__ or "").strip().splitlines())
+
+
+def _sentence(kind: type) -> str:
+    return _paragraphs(kind).split("\n\n")[0]
+
+
+def main() -> int:
+    """Write the pages, or look whether they are in step."""
+    parser = argparse.ArgumentParser(description="docs/reference from the code")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--folder", type=Path, default=REFERENCE)
+    arguments = parser.parse_args()
+    made = pages()
+    folder: Path = arguments.folder
+    here = {path.name: path.read_text("utf-8") for path in folder.glob("*.md")} if folder.is_dir() else {}
+    stale = sorted(name for name in made.keys() | here.keys() if made.get(name) != here.get(name))
+    if arguments.check:
+        if stale:
+            print(f"not in step with the code, run `make docs`: {', '.join(stale)}", file=sys.stderr)
+        return int(bool(stale))
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in stale:
+        if name in made:
+            (folder / name).write_text(made[name], "utf-8")
+        else:
+            (folder / name).unlink()
+    print(f"{len(made)} pages, {len(stale)} changed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
