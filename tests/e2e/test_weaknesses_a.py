@@ -154,8 +154,10 @@ def test_a4_job_id_is_one_path_segment(old: Documented, bl: Bl, job: str) -> Non
 @pytest.mark.parametrize("group", ["../../escaped", "a/../../../escaped", "..\\escaped"])
 @pytest.mark.parametrize("command", [("jobs", "download"), ("tasks", "download"), ("metrics", "download"), ("trajectory", "download"), ("pull",)])
 def test_a4_group_id_cannot_leave_the_folder(old: Documented, bl: Bl, tmp_path: Path, command: tuple[str, ...], group: str) -> None:
-    """A group id used as a folder. `../../escaped` and `a/../../../escaped` fail on the original."""
+    """A group id used as a folder. `../../escaped` and `a/../../../escaped` fail on the original, even though most paths collapse."""
     old.fill(group, ["J1"])
+    row = {"job_id": "J1", "task_id": "T1"}
+    old.server.fallback = lambda _seen: of_json({"group_id": group, "total": 1, "jobs": [row], "tasks": [row], "metrics": [row], "job_ids": ["J1"]})
     out = tmp_path / "deep" / "er" / "out"
     result = bl(*command, "-g", group, "-o", str(out))
     outside = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_relative_to(out) and not path.is_relative_to(bl.home)]
@@ -167,7 +169,7 @@ def test_a4_dot_ids_are_never_asked_for(old: Documented, bl: Bl, out: Path, job:
     """`..` as an id collapses the path even when encoded. Fails on the original."""
     result = bl("trajectory", "download", "-j", job, "-o", str(out))
     assert result.code in (1, 2), str(result)
-    assert old.server.asked("/openapi/jobs") == []
+    assert old.server.asked() == []
     assert _no_file(out)
 
 
