@@ -15,12 +15,16 @@ from litestar.plugins import InitPlugin
 
 from benchloop_client.contract.version import __version__
 from benchloop_server.features.about.routes import ROUTES as ABOUT
+from benchloop_server.features.downloads.routes import ROUTES as DOWNLOADS
+from benchloop_server.features.groups.routes import ROUTES as GROUPS
+from benchloop_server.features.jobs.routes import ROUTES as JOBS
+from benchloop_server.features.metrics.routes import ROUTES as METRICS
 from benchloop_server.http.auth import principal_of, services_of
 from benchloop_server.http.errors import HANDLERS
 from benchloop_server.http.frame import Frame
 from benchloop_server.kit.services import Services
 
-ROUTES: list[Any] = [*ABOUT]
+ROUTES: list[Any] = [*ABOUT, *GROUPS, *JOBS, *METRICS, *DOWNLOADS]
 
 
 def create_app(services: Services) -> Frame:

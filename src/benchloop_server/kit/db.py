@@ -13,6 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, create_engine, event, make_url, text
 from sqlalchemy.engine import Engine
 
+__all__ = ["Connection", "Database"]
+
 _WRITES = "benchloop_writes"
 _BUSY_SECONDS = 20
 _PRAGMAS = ("journal_mode=WAL", f"busy_timeout={_BUSY_SECONDS * 1000}", "foreign_keys=ON", "synchronous=FULL", "temp_store=MEMORY")

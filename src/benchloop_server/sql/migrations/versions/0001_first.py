@@ -209,3 +209,4 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("workspace_id", "job_id", "reward_key", name=op.f("pk_job_rewards")),
     )
+    op.execute("INSERT INTO counters (name, value) VALUES ('created_at', 0)")

@@ -1,0 +1,108 @@
+"""The rows of groups, and the two counts over their jobs that a group shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Row, and_, func, insert, or_, select, update
+
+from benchloop_client.contract.resources import Group, GroupUpsert
+from benchloop_server.kit.clock import format_optional, format_time
+from benchloop_server.kit.principal import Principal
+from benchloop_server.sql.tables import groups, jobs
+
+
+def find(connection: Connection, principal: Principal, group_id: str) -> Group | None:
+    """The group, if it is in the caller's workspace."""
+    rows = connection.execute(select(groups).where(*_mine(principal, group_id))).all()
+    found = _with_counts(connection, principal, rows)
+    return found[0] if found else None
+
+
+def exists(connection: Connection, principal: Principal, group_id: str) -> bool:
+    """Whether the caller's workspace has the group."""
+    return connection.execute(select(groups.c.group_id).where(*_mine(principal, group_id))).first() is not None
+
+
+def count(connection: Connection, principal: Principal) -> int:
+    """How many groups the caller's workspace has."""
+    return connection.execute(select(func.count()).where(groups.c.workspace_id == principal.workspace_id)).scalar_one()
+
+
+def page(connection: Connection, principal: Principal, *, limit: int, after: tuple[int, str] | None) -> list[tuple[int, Group]]:
+    """At most `limit` groups with their creation times in microseconds, newest first, `after` that place."""
+    query = select(groups).where(groups.c.workspace_id == principal.workspace_id)
+    if after is not None:
+        created_at, group_id = after
+        earlier = and_(groups.c.created_at == created_at, groups.c.group_id < group_id)
+        query = query.where(or_(groups.c.created_at < created_at, earlier))
+    rows = connection.execute(query.order_by(groups.c.created_at.desc(), groups.c.group_id.desc()).limit(limit)).all()
+    return [(row.created_at, group) for row, group in zip(rows, _with_counts(connection, principal, rows), strict=True)]
+
+
+def put(connection: Connection, principal: Principal, group_id: str, *, values: dict[str, Any], now: int) -> None:
+    """Create the group, or replace its facts and keep its creation."""
+    if exists(connection, principal, group_id):
+        connection.execute(update(groups).where(*_mine(principal, group_id)).values(updated_at=now, **values))
+        return
+    key = {"workspace_id": principal.workspace_id, "group_id": group_id, "created_by": principal.user}
+    connection.execute(insert(groups).values(created_at=now, updated_at=now, **key, **values))
+
+
+def touch(connection: Connection, principal: Principal, group_id: str, *, now: int) -> None:
+    """Mark the group changed."""
+    connection.execute(update(groups).where(*_mine(principal, group_id)).values(updated_at=now))
+
+
+def values_of(upsert: GroupUpsert, *, started_at: int | None, finished_at: int | None) -> dict[str, Any]:
+    """The columns that a push sets."""
+    return {
+        "name": upsert.name,
+        "run_id": upsert.run_id,
+        "benchmark": upsert.benchmark,
+        "model": upsert.model,
+        "agent": upsert.agent,
+        "expected": upsert.expected,
+        "started_at": started_at,
+        "finished_at": finished_at,
+        "source_json": None if upsert.source is None else msgspec.json.encode(upsert.source).decode(),
+        "extra_json": msgspec.json.encode(upsert.extra).decode(),
+    }
+
+
+def _mine(principal: Principal, group_id: str) -> tuple[Any, Any]:
+    return groups.c.workspace_id == principal.workspace_id, groups.c.group_id == group_id
+
+
+def _with_counts(connection: Connection, principal: Principal, rows: Sequence[Row[Any]]) -> list[Group]:
+    ids = [row.group_id for row in rows]
+    mine = (jobs.c.workspace_id == principal.workspace_id, jobs.c.group_id.in_(ids))
+    present = dict(connection.execute(select(jobs.c.group_id, func.count()).where(*mine).group_by(jobs.c.group_id)).tuples().all())
+    steps: dict[str, list[int]] = {}
+    pairs = select(jobs.c.step, jobs.c.group_id).distinct().where(*mine, jobs.c.step.is_not(None)).order_by(jobs.c.step)
+    for step, group_id in connection.execute(pairs):
+        steps.setdefault(group_id, []).append(step)
+    return [_group(row, present=present.get(row.group_id, 0), steps=steps.get(row.group_id, [])) for row in rows]
+
+
+def _group(row: Row[Any], *, present: int, steps: list[int]) -> Group:
+    return Group(
+        group_id=row.group_id,
+        name=row.name,
+        run_id=row.run_id,
+        benchmark=row.benchmark,
+        model=row.model,
+        agent=row.agent,
+        expected=row.expected,
+        present=present,
+        steps=steps,
+        started_at=format_optional(row.started_at),
+        finished_at=format_optional(row.finished_at),
+        created_at=format_time(row.created_at),
+        updated_at=format_time(row.updated_at),
+        created_by=row.created_by,
+        source=None if row.source_json is None else msgspec.json.decode(row.source_json),
+        extra=msgspec.json.decode(row.extra_json),
+    )

@@ -1,0 +1,147 @@
+"""The rows of jobs: read under a principal, written in batches. `created_at` is handed out here, strictly increasing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Row, Select, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy.sql import ColumnElement
+
+from benchloop_server.features.jobs.attempts import Numbered
+from benchloop_server.features.jobs.contents import Details, Upload
+from benchloop_server.kit.principal import Principal
+from benchloop_server.sql.tables import counters, job_media, job_rewards, jobs, uploads
+
+JobRow = Row[Any]
+Conditions = dict[str, str | int | bool]
+T = TypeVar("T")
+
+_CHUNK = 1_000
+_HEAVY = {"phases_json", "source_json", "meta_json"}
+_LISTED = [column for column in jobs.c if column.name not in _HEAVY]
+
+
+def matching(principal: Principal, conditions: Conditions) -> list[ColumnElement[bool]]:
+    """The WHERE of the job list: the caller's workspace and every condition."""
+    mine = [jobs.c.workspace_id == principal.workspace_id]
+    return mine + [jobs.c[name].is_(value) if isinstance(value, bool) else jobs.c[name] == value for name, value in conditions.items()]
+
+
+def find(connection: Connection, principal: Principal, job_id: str) -> JobRow | None:
+    """The job with all of its columns, if it is in the caller's workspace."""
+    return connection.execute(select(jobs).where(*matching(principal, {"job_id": job_id}))).one_or_none()
+
+
+def count(connection: Connection, principal: Principal, conditions: Conditions) -> int:
+    """How many jobs fit."""
+    return connection.execute(select(func.count()).select_from(jobs).where(*matching(principal, conditions))).scalar_one()
+
+
+def page(
+    connection: Connection,
+    principal: Principal,
+    *,
+    conditions: Conditions,
+    limit: int,
+    skip: int = 0,
+    after: tuple[int, str] | None = None,
+) -> Sequence[JobRow]:
+    """At most `limit` jobs in list order, `skip` rows from the start or right `after` a place. Without the heavy JSON columns."""
+    query = _in_order(select(*_LISTED).where(*matching(principal, conditions)))
+    if after is not None:
+        created_at, job_id = after
+        same = and_(jobs.c.created_at == created_at, jobs.c.job_id > job_id)
+        query = query.where(or_(jobs.c.created_at > created_at, same), jobs.c.created_at >= created_at)
+    return connection.execute(query.limit(limit).offset(skip or None)).all()
+
+
+def ids(connection: Connection, principal: Principal, conditions: Conditions) -> list[str]:
+    """The ids of all jobs that fit, in list order."""
+    query = _in_order(select(jobs.c.job_id).where(*matching(principal, conditions)))
+    return list(connection.execute(query).scalars())
+
+
+def states(connection: Connection, principal: Principal, job_ids: Iterable[str]) -> dict[str, JobRow]:
+    """Id → (job_id, group_id, fingerprint, task_id, attempt) of those that exist."""
+    columns = (jobs.c.job_id, jobs.c.group_id, jobs.c.fingerprint, jobs.c.task_id, jobs.c.attempt)
+    found: dict[str, JobRow] = {}
+    for chunk in chunks(job_ids):
+        query = select(*columns).where(jobs.c.workspace_id == principal.workspace_id, jobs.c.job_id.in_(chunk))
+        found |= {row.job_id: row for row in connection.execute(query)}
+    return found
+
+
+def uploads_named(connection: Connection, principal: Principal, kind: str, hashes: Iterable[str]) -> Iterator[Upload]:
+    """Those of the hashes that were uploaded to the caller's workspace."""
+    columns = (uploads.c.kind, uploads.c.sha256, uploads.c.size, uploads.c.stored_size, uploads.c.info_json)
+    for chunk in chunks(sorted(hashes)):
+        mine = (uploads.c.workspace_id == principal.workspace_id, uploads.c.kind == kind, uploads.c.sha256.in_(chunk))
+        for row in connection.execute(select(*columns).where(*mine)):
+            yield Upload(kind=row.kind, sha256=row.sha256, size=row.size, stored_size=row.stored_size, info_json=row.info_json)
+
+
+def take_times(connection: Connection, count: int, *, now: int) -> int:
+    """The first of `count` consecutive microseconds that nobody got before, at or after `now`. Holds the counter until the commit, so
+    that the order of creation times is the order in which readers see the rows, whatever the number of writing processes.
+    """
+    query = select(counters.c.value).where(counters.c.name == "created_at").with_for_update()
+    last = connection.execute(query).scalar_one()
+    first = max(last + 1, now)
+    connection.execute(update(counters).where(counters.c.name == "created_at").values(value=first + count - 1))
+    return first
+
+
+def add(connection: Connection, principal: Principal, rows: list[dict[str, Any]]) -> None:
+    """Insert jobs; `rows` hold every column but the workspace and the writer."""
+    if rows:
+        who = {"workspace_id": principal.workspace_id, "written_by": principal.user}
+        connection.execute(insert(jobs), [{**row, **who} for row in rows])
+
+
+def replace(connection: Connection, principal: Principal, rows: list[dict[str, Any]]) -> None:
+    """Update jobs whole; `created_at` stays, and so does a number that `rows` do not hold."""
+    if rows:
+        names = [name for name in rows[0] if name != "job_id"]
+        mine = (jobs.c.workspace_id == principal.workspace_id, jobs.c.job_id == bindparam("b_job_id"))
+        query = update(jobs).where(*mine).values(written_by=principal.user, **{name: bindparam(f"b_{name}") for name in names})
+        connection.execute(query, [{f"b_{name}": value for name, value in row.items()} for row in rows])
+
+
+def put_details(connection: Connection, principal: Principal, job_ids: list[str], *, details: Details) -> None:
+    """Replace the rewards and media of these jobs."""
+    for chunk in chunks(job_ids):
+        for table in (job_rewards, job_media):
+            connection.execute(delete(table).where(table.c.workspace_id == principal.workspace_id, table.c.job_id.in_(chunk)))
+    for table, rows in ((job_rewards, details.rewards), (job_media, details.media)):
+        if rows:
+            connection.execute(insert(table), [{"workspace_id": principal.workspace_id, **row} for row in rows])
+
+
+def numbered(connection: Connection, principal: Principal, group_id: str, *, task_ids: Iterable[str]) -> Iterator[Numbered]:
+    """Every job of these tasks of the group, as the numbering needs it."""
+    columns = (jobs.c.job_id, jobs.c.task_id, jobs.c.step, jobs.c.started_at, jobs.c.attempt_order, jobs.c.attempt)
+    for chunk in chunks(sorted(task_ids)):
+        query = select(*columns).where(*matching(principal, {"group_id": group_id}), jobs.c.task_id.in_(chunk))
+        for row in connection.execute(query):
+            yield Numbered(**dict(row._mapping))
+
+
+def set_attempts(connection: Connection, principal: Principal, attempts: dict[str, int]) -> None:
+    """Give jobs their numbers."""
+    if attempts:
+        mine = (jobs.c.workspace_id == principal.workspace_id, jobs.c.job_id == bindparam("b_job_id"))
+        query = update(jobs).where(*mine).values(attempt=bindparam("b_attempt"))
+        connection.execute(query, [{"b_job_id": job_id, "b_attempt": number} for job_id, number in attempts.items()])
+
+
+def chunks(items: Iterable[T], size: int = _CHUNK) -> Iterator[list[T]]:
+    """`items` in lists of at most `size`: databases bound the number of values in one statement."""
+    iterator = iter(items)
+    while chunk := list(islice(iterator, size)):
+        yield chunk
+
+
+def _in_order(query: Select[Any]) -> Select[Any]:
+    return query.order_by(jobs.c.created_at, jobs.c.job_id)

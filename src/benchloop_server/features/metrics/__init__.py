@@ -1,0 +1,1 @@
+"""Numbers over jobs: summaries, tasks, statistics and the documented metrics."""
