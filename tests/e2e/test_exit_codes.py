@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tests.support.documented import Documented
 from tests.support.programs import Bl, Result, files_below
 from tests.support.scripted import Scripted, error
@@ -160,7 +161,9 @@ def test_closed_pipe_is_quiet(old: Documented, bl: Bl, command: tuple[str, ...])
     """`bl … | head -c 1`: nobody reads on, and nothing is said about it."""
     old.fill("BIG", [f"J{n}" for n in range(3000)])
     reading, writing = os.pipe()
-    process = subprocess.Popen([bl.program, *command], env=bl.env(), cwd=bl.home, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        [bl.program, *command], env=bl.env(), cwd=bl.home, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE
+    )
     os.close(writing)
     os.read(reading, 1)
     os.close(reading)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.support.documented import Documented, document, tgz
 from tests.support.programs import Bl, files_below, interrupt, leftovers, wait_for
 from tests.support.scripted import Answer, Scripted, Seen, binary, error, html, of_json, redirect, scripted
@@ -181,7 +182,9 @@ def test_b3_second_ctrl_c_is_harmless(old: Documented, bl: Bl, out: Path) -> Non
 # ---- B4: a rejected key is rejected for all -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [("metrics", "get"), ("trajectory", "download"), ("artifacts", "download"), ("overview", "get"), ("pull",)])
+@pytest.mark.parametrize(
+    "command", [("metrics", "get"), ("trajectory", "download"), ("artifacts", "download"), ("overview", "get"), ("pull",)]
+)
 def test_b4_first_rejection_stops_the_rest(server: Scripted, bl: Bl, out: Path, command: tuple[str, ...]) -> None:
     """60 ids and a dead key. Fails on the original: 60 requests, and `pull` exits with 1."""
     server.fallback = lambda _seen: error(401, "unknown key")
@@ -212,8 +215,11 @@ def test_b6_null_answer_is_reported(old: Documented, bl: Bl, command: tuple[str,
     if option == "-j":
         old.trajectories["J1"] = of_json(None)
     else:
-        old.fill("J1", ["a"]), old.fill("J2", ["b"])
-        old.server.on("GET /openapi/groups/{g}/eval_summary", lambda seen: of_json(None if seen.path_ids["g"] == "J1" else {"group_id": "J2"}))
+        old.fill("J1", ["a"])
+        old.fill("J2", ["b"])
+        old.server.on(
+            "GET /openapi/groups/{g}/eval_summary", lambda seen: of_json(None if seen.path_ids["g"] == "J1" else {"group_id": "J2"})
+        )
     result = bl(*command, option, "J1", option, "J2")
     assert "J1" in result.err, str(result)
     assert len(result.json) in (1, 2)
@@ -285,7 +291,9 @@ def _unjournalled(path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [_truncated, _emptied, _unjournalled])
-@pytest.mark.parametrize(("command", "name"), [(("artifacts", "download"), "J1/J1.tgz"), (("trajectory", "download"), "J1_trajectory.json")])
+@pytest.mark.parametrize(
+    ("command", "name"), [(("artifacts", "download"), "J1/J1.tgz"), (("trajectory", "download"), "J1_trajectory.json")]
+)
 def test_b12_skip_existing_refetches_damage(
     old: Documented, bl: Bl, out: Path, command: tuple[str, ...], name: str, damage: Callable[[Path], None]
 ) -> None:
@@ -302,7 +310,9 @@ def test_b12_skip_existing_refetches_damage(
     assert len(old.server.asked(route)) > before
 
 
-@pytest.mark.parametrize(("command", "name"), [(("artifacts", "download"), "J1/J1.tgz"), (("trajectory", "download"), "J1_trajectory.json")])
+@pytest.mark.parametrize(
+    ("command", "name"), [(("artifacts", "download"), "J1/J1.tgz"), (("trajectory", "download"), "J1_trajectory.json")]
+)
 def test_b12_folder_of_that_name_is_not_the_file(old: Documented, bl: Bl, out: Path, command: tuple[str, ...], name: str) -> None:
     """A folder where the file belongs is an error that names it. Fails on the original: skipped, exit 0."""
     (out / name).mkdir(parents=True)

@@ -37,9 +37,7 @@ def self_signed() -> SelfSigned:
     key = ec.generate_private_key(ec.SECP256R1())
     paths = SelfSigned(folder / "cert.pem", folder / "key.pem")
     paths.certificate.write_bytes(_certificate(key).public_bytes(serialization.Encoding.PEM))
-    paths.key.write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
+    paths.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
     return paths
 
 

@@ -52,7 +52,12 @@ class Documented:
     def fill(self, group: str, jobs: Iterable[str], created_at: str | None = None) -> None:
         """A group of jobs; with `created_at` all of them have that one time, else each its own."""
         self.groups[group] = [
-            {"job_id": job, "group_id": group, "task_id": f"task-{job}", "created_at": created_at or f"2026-01-01T00:{n // 60:02}:{n % 60:02}Z"}
+            {
+                "job_id": job,
+                "group_id": group,
+                "task_id": f"task-{job}",
+                "created_at": created_at or f"2026-01-01T00:{n // 60:02}:{n % 60:02}Z",
+            }
             for n, job in enumerate(jobs)
         ]
 
@@ -117,7 +122,9 @@ class Documented:
 
     def export_of(self, group: str) -> bytes:
         """The group's E14 body: a line a job."""
-        return b"".join(b'{"job_id":"%b",%b\n' % (row["job_id"].encode(), of_json(document(row["job_id"])).body[1:]) for row in self.groups[group])
+        return b"".join(
+            b'{"job_id":"%b",%b\n' % (row["job_id"].encode(), of_json(document(row["job_id"])).body[1:]) for row in self.groups[group]
+        )
 
     def _job(self, seen: Seen) -> Answer:
         job = seen.path_ids["job"]

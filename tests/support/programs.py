@@ -150,7 +150,13 @@ class Server:
         """Start and wait for the line that says where it listens."""
         command = [str(_BIN / "benchloop-server"), "serve", "--data", str(self.data), "--port", port, *self.options]
         self._process = subprocess.Popen(
-            command, env=self._env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+            command,
+            env=self._env(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
         )
         heard = threading.Event()
         assert self._process.stdout is not None
@@ -229,7 +235,11 @@ def files_below(root: Path, *, hidden: bool = False) -> dict[str, bytes]:
 
 def leftovers(root: Path) -> list[str]:
     """What an interrupted run must not leave: part files and temporary folders."""
-    return [path.relative_to(root).as_posix() for path in root.rglob("*") if path.name.endswith((".part", ".tmp")) or "-trajectories-" in path.name]
+    return [
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*")
+        if path.name.endswith((".part", ".tmp")) or "-trajectories-" in path.name
+    ]
 
 
 def journal(root: Path) -> list[dict[str, Any]]:

@@ -108,6 +108,8 @@ class Scripted:
         self.transport = transport
         self.handshake_delay = handshake_delay
         self.closing = threading.Event()
+        #: Answers what no route does.
+        self.fallback: Handler = lambda seen: error(404, f"nothing at {seen.path}")
         self._routes: list[tuple[str, list[str], Handler]] = []
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -131,17 +133,17 @@ class Scripted:
         self._routes.insert(0, (method, path.split("/"), handler))
 
     def answer(self, seen: Seen) -> Answer:
-        """The scripted answer to a request; 404 where nothing is scripted."""
+        """The scripted answer to a request; the fallback's where nothing is scripted."""
         segments = [unquote(part) for part in urlsplit(seen.target).path.split("/")]
         for method, pattern, handler in self._routes:
             ids = _match(pattern, segments) if method == seen.method else None
             if ids is not None:
                 return handler(Seen(seen.method, seen.target, seen.headers, seen.body, seen.secure, seen.at, ids))
-        return error(404, f"nothing at {seen.path}")
+        return self.fallback(seen)
 
     def asked(self, fragment: str = "") -> list[Seen]:
-        """The requests whose raw target holds `fragment`, in order of arrival."""
-        return [seen for seen in list(self.seen) if fragment in seen.target]
+        """The requests whose raw target holds `fragment`, in order of arrival; asking for the server's version does not count."""
+        return [seen for seen in list(self.seen) if fragment in seen.target and seen.path != "/openapi/version"]
 
     def stop(self) -> None:
         """Stop listening and let sleeping answers go."""
@@ -205,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Server
     wbufsize = -1
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *_args: Any) -> None:
         """Silent: the script remembers requests itself."""
 
     def handle_one_request(self) -> None:
