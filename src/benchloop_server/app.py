@@ -15,16 +15,20 @@ from litestar.plugins import InitPlugin
 
 from benchloop_client.contract.version import __version__
 from benchloop_server.features.about.routes import ROUTES as ABOUT
+from benchloop_server.features.artifacts.routes import ROUTES as ARTIFACTS
 from benchloop_server.features.downloads.routes import ROUTES as DOWNLOADS
+from benchloop_server.features.exports.routes import ROUTES as EXPORTS
 from benchloop_server.features.groups.routes import ROUTES as GROUPS
 from benchloop_server.features.jobs.routes import ROUTES as JOBS
 from benchloop_server.features.metrics.routes import ROUTES as METRICS
+from benchloop_server.features.trajectories.routes import ROUTES as TRAJECTORIES
+from benchloop_server.features.uploads.routes import ROUTES as UPLOADS
 from benchloop_server.http.auth import principal_of, services_of
 from benchloop_server.http.errors import HANDLERS
 from benchloop_server.http.frame import Frame
 from benchloop_server.kit.services import Services
 
-ROUTES: list[Any] = [*ABOUT, *GROUPS, *JOBS, *METRICS, *DOWNLOADS]
+ROUTES: list[Any] = [*ABOUT, *GROUPS, *JOBS, *METRICS, *DOWNLOADS, *UPLOADS, *TRAJECTORIES, *EXPORTS, *ARTIFACTS]
 
 
 def create_app(services: Services) -> Frame:

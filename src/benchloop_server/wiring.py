@@ -14,6 +14,7 @@ from benchloop_server.features.accounts import service as accounts
 from benchloop_server.kit.blobs import BlobStore
 from benchloop_server.kit.db import Database
 from benchloop_server.kit.services import Services
+from benchloop_server.kit.staging import sweep
 from benchloop_server.settings import BadSetting, Settings
 from benchloop_server.sql import migrate
 
@@ -50,6 +51,7 @@ def open_services(settings: Settings) -> Services:
     database = open_database(settings)
     scratch = settings.data / "scratch"
     make_private(scratch)
+    sweep(scratch)
     return Services(db=database, blobs=open_blobs(settings), scratch=scratch, identify=partial(accounts.identify, database))
 
 

@@ -20,6 +20,7 @@ class Code(str, Enum):
     RANGE_NOT_SATISFIABLE = "range_not_satisfiable"
     UNPROCESSABLE = "unprocessable"
     RATE_LIMITED = "rate_limited"
+    DATA_DAMAGED = "data_damaged"
     INTERNAL = "internal"
     UNAVAILABLE = "unavailable"
     STORAGE_FULL = "storage_full"
@@ -36,6 +37,7 @@ STATUS: dict[Code, int] = {
     Code.RANGE_NOT_SATISFIABLE: 416,
     Code.UNPROCESSABLE: 422,
     Code.RATE_LIMITED: 429,
+    Code.DATA_DAMAGED: 500,
     Code.INTERNAL: 500,
     Code.UNAVAILABLE: 503,
     Code.STORAGE_FULL: 507,

@@ -190,6 +190,12 @@ class Uploaded(Record, kw_only=True):
     created: bool
 
 
+class UploadedList(Record, kw_only=True):
+    """Answer to a bundle, in the order of its items."""
+
+    results: list[Uploaded]
+
+
 # ---- reading ------------------------------------------------------------------------------------------------------------------------
 
 
@@ -284,6 +290,60 @@ class Member(Record, kw_only=True):
     sha256: str
     offset: int
     length: int
+
+
+class ArtifactMembers(Record, kw_only=True):
+    """The files inside a job's artifact archive, in the archive's order."""
+
+    job_id: str
+    total: int
+    members: list[Member]
+
+
+class Artifact(Record, kw_only=True):
+    """One entry of E25. A job without artifacts has one entry with an empty `url` and `error_code` `no_artifact`; `sha256` (hex) and
+    `size` (bytes) are of the archive, `members` is its number of files, `etag` is what E26 answers with.
+    """
+
+    name: str
+    url: str
+    error_code: str | None = None
+    size: int | None = None
+    sha256: str | None = None
+    etag: str | None = None
+    members: int | None = None
+
+
+class JobArtifacts(Record, kw_only=True):
+    """E25: at most one archive."""
+
+    job_id: str
+    artifacts: list[Artifact]
+
+
+class GroupArtifact(Artifact, kw_only=True):
+    """One archive of a group's list."""
+
+    job_id: str
+    group_id: str
+
+
+class GroupArtifactPage(Record, kw_only=True):
+    """The archives of a group's jobs, in the order of the job list; jobs without one are left out and not counted in `total`."""
+
+    group_id: str
+    total: int
+    artifacts: list[GroupArtifact]
+    next_cursor: str | None = None
+
+
+class Export(Record, kw_only=True):
+    """E12 and E13: always `succeeded`; `download_url` is relative to the server's address."""
+
+    status: Literal["succeeded"]
+    download_job_name: str
+    download_url: str
+    total: int
 
 
 class DownloadTask(Record, kw_only=True):

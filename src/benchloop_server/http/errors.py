@@ -13,6 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from benchloop_client.contract.errors import STATUS, Code, ErrorBody
 from benchloop_server.kit.errors import DomainError
+from benchloop_server.kit.verified import DamagedBlob
 
 _log = structlog.get_logger("benchloop_server")
 _CODES = {status: code for code, status in STATUS.items()}
@@ -23,7 +24,13 @@ AnyRequest = Request[Any, Any, Any]
 
 def on_domain_error(request: AnyRequest, error: DomainError) -> Response[ErrorBody]:
     """What a feature raised."""
-    return _answer(request, error.code, error.message)
+    return _answer(request, error.code, error.message, headers=error.headers)
+
+
+def on_damage(request: AnyRequest, error: DamagedBlob) -> Response[ErrorBody]:
+    """Stored bytes are missing or not what was stored; the log line beside this one names the blob."""
+    _log.error("damaged", request_id=_request_id(request), path=request.scope["path"], blob=error.sha256)
+    return _answer(request, Code.DATA_DAMAGED, "the stored data of this answer is missing or damaged on the server; its log names the blob")
 
 
 def on_framework_error(request: AnyRequest, error: HTTPException) -> Response[ErrorBody]:
@@ -64,4 +71,4 @@ def _request_id(request: AnyRequest) -> str | None:
     return value
 
 
-HANDLERS: dict[Any, Any] = {DomainError: on_domain_error, HTTPException: on_framework_error, Exception: on_bug}
+HANDLERS: dict[Any, Any] = {DomainError: on_domain_error, DamagedBlob: on_damage, HTTPException: on_framework_error, Exception: on_bug}

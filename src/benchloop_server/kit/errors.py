@@ -6,12 +6,13 @@ from benchloop_client.contract.errors import Code
 
 
 class DomainError(Exception):
-    """Something the caller can be told: `code` gives the status, `message` is one line naming the thing and what to do."""
+    """Something the caller can be told: `code` gives the status, `message` is one line that names the thing and what to do about it."""
 
-    def __init__(self, code: Code, message: str) -> None:
+    def __init__(self, code: Code, message: str, *, headers: dict[str, str] | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.headers = headers
 
 
 def not_found(kind: str, name: str) -> DomainError:

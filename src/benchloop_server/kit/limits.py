@@ -16,8 +16,10 @@ class Limits:
     jobs_in_check: int = 2_000
     uploads_in_check: int = 2_000
     page: int = 1_000
-    trajectory_bytes: int = 2_048 * _MIB
+    trajectory_bytes: int = 256 * _MIB
     archive_bytes: int = 16_384 * _MIB
-    media_bytes: int = 1_024 * _MIB
+    media_bytes: int = 256 * _MIB
     archive_members: int = 100_000
     archive_plain_bytes: int = 65_536 * _MIB
+    archive_ratio: int = 400
+    bundle_items: int = 2_000

@@ -6,8 +6,12 @@ import msgspec
 
 
 class TrajectoryInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """`uploads.info_json` of a trajectory: the stamp found in the document and what was counted in it (null: not recorded)."""
+    """`uploads.info_json` of a trajectory: the stamp found in the document and what was counted in it (null: not recorded).
 
+    `document_bytes` is the length of the document as it is served (E10); `uploads.size` is the length of what was sent.
+    """
+
+    document_bytes: int
     trajectory_id: str
     group_id: str
     task_id: str

@@ -24,9 +24,9 @@ _RATIO_FROM = 64 << 20
 class ArchiveLimits(msgspec.Struct, frozen=True):
     """What an archive may hold: number of files, plain bytes together, and plain bytes for each compressed one (beyond 64 MiB)."""
 
-    members: int = 20_000
-    plain: int = 8 << 30
-    ratio: int = 400
+    members: int
+    plain: int
+    ratio: int
 
 
 class ArchiveIndex(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""One tar entry as a stream: its headers are read, its name is judged, its content is digested, and anything but one plain file is refused."""
+"""One tar entry as a stream: headers read, name judged, content digested, and anything but one plain file refused."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class NoMoreEntries(Exception):
 
 
 def check_name(name: str) -> str:
-    """Return a file name that is safe to hand out (relative, no `..`, no backslash, no control characters), else raise `BadArchive`."""
+    """Return a file name that is safe to hand out (relative, no `..`, no backslash, no NUL), else raise `BadArchive`."""
     if not name or len(name.encode("utf-8", "surrogatepass")) > _NAME_LIMIT:
         raise BadArchive(f"a file in the archive has a name that is empty or longer than {_NAME_LIMIT} bytes")
     if any("\ud800" <= char <= "\udfff" for char in name):
         raise BadArchive(f"file name {name!r} is not UTF-8")
-    if "\\" in name or any(ord(char) < 32 or ord(char) == 127 for char in name):
-        raise BadArchive(f"file name {name!r} holds a backslash or a control character")
+    if "\\" in name or "\0" in name:
+        raise BadArchive(f"file name {name!r} holds a backslash or NUL")
     if any(part in {"", ".", ".."} for part in name.split("/")):
         raise BadArchive(f"file name {name!r} is absolute or leads out of the archive")
     return name

@@ -1,4 +1,4 @@
-"""The bundle body of an upload: items one after another, each one JSON line and then its bytes. A parser without input or output of its own."""
+"""The bundle body of an upload: items one after another, each one JSON line and then its bytes. A parser that reads nothing itself."""
 
 from __future__ import annotations
 

@@ -10,6 +10,9 @@ from benchloop_client.contract.compression import BadFrames, decode, frame
 
 #: Small pieces are joined until a chunk has this many bytes, so that a body of many small jobs does not go out in as many writes.
 CHUNK = 1 << 18
+_RAW_LIMIT = 255
+#: Magic number; a single segment whose content size is one byte, without checksum or dictionary.
+_RAW_HEAD = b"\x28\xb5\x2f\xfd\x20"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,10 @@ class Reader(Protocol):
 
 
 def literal(plain: bytes) -> Literal:
-    """A piece of our own text, compressed once."""
-    return Literal(plain, frame(plain))
+    """A piece of our own text, as a frame of one raw block where it is short: its length is known without compressing anything."""
+    if len(plain) > _RAW_LIMIT:
+        return Literal(plain, frame(plain))
+    return Literal(plain, _RAW_HEAD + bytes([len(plain)]) + (len(plain) << 3 | 1).to_bytes(3, "little") + plain)
 
 
 def total(segments: Iterable[Segment]) -> tuple[int, int]:

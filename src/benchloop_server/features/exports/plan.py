@@ -1,0 +1,76 @@
+"""What an export holds, frozen: each job's id and blob with its lengths, in about 100 bytes a job, so that any group fits in memory."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Iterator
+from functools import cached_property
+
+import msgspec
+
+from benchloop_server.features.trajectories.frames import OPENING
+from benchloop_server.kit.segments import Blob, Segment, literal
+
+_OPENING = literal(OPENING)
+_COMMA = literal(b",")
+_NEWLINE = literal(b"\n")
+_DIGEST = 32
+
+
+class Plan:
+    """The trajectories of one group in the order of the job list. Blobs never change, so what is planned can be sent at any time."""
+
+    def __init__(self, group_id: str) -> None:
+        self.group_id = group_id
+        self._ids = bytearray()
+        self._ends = array("Q")
+        self._blobs = bytearray()
+        self._documents = array("Q")
+        self._stored = array("Q")
+
+    def add(self, job_id: str, blob: str, *, document_bytes: int, stored_bytes: int) -> None:
+        """The next job: `blob` (hex) holds its document without the first byte."""
+        self._ids += job_id.encode()
+        self._ends.append(len(self._ids))
+        self._blobs += bytes.fromhex(blob)
+        self._documents.append(document_bytes)
+        self._stored.append(stored_bytes)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @cached_property
+    def name(self) -> str:
+        """The same for the same content, another for any other."""
+        digest = hashlib.sha256(b"%s\0%s\0%s" % (self.group_id.encode(), self._ids, self._ends.tobytes()))
+        digest.update(self._blobs)
+        return f"export-{digest.hexdigest()[:40]}"
+
+    def rows(self) -> Iterator[Segment]:
+        """E14: one line a job, the document with `job_id` in front of its own keys."""
+        for job_id, rest in self._jobs():
+            yield literal(b'{"job_id":%s,' % msgspec.json.encode(job_id))
+            yield rest
+            yield _NEWLINE
+
+    def lines(self) -> Iterator[Segment]:
+        """One line a job, the plain document."""
+        for _, rest in self._jobs():
+            yield from (_OPENING, rest, _NEWLINE)
+
+    def document(self) -> Iterator[Segment]:
+        """E11: `{"group_id", "trajectories": [document, …]}`."""
+        yield literal(b'{"group_id":%s,"trajectories":[' % msgspec.json.encode(self.group_id))
+        for number, (_, rest) in enumerate(self._jobs()):
+            if number:
+                yield _COMMA
+            yield from (_OPENING, rest)
+        yield literal(b"]}")
+
+    def _jobs(self) -> Iterator[tuple[str, Blob]]:
+        start = 0
+        for number, end in enumerate(self._ends):
+            blob = self._blobs[number * _DIGEST : (number + 1) * _DIGEST].hex()
+            yield self._ids[start:end].decode(), Blob(blob, self._documents[number] - len(OPENING), self._stored[number])
+            start = end

@@ -1,0 +1,82 @@
+"""One job's trajectory as it is stored, and the images and sounds that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from benchloop_client.contract.ids import SHA256
+from benchloop_server.features.trajectories import repository
+from benchloop_server.features.trajectories.frames import OPENING
+from benchloop_server.kit.errors import not_found
+from benchloop_server.kit.principal import Principal
+from benchloop_server.kit.segments import Blob, Segment, literal
+from benchloop_server.kit.services import Services
+from benchloop_server.kit.verified import read_part, read_whole
+
+_MEDIA = "blmedia"
+_OPENING = literal(OPENING)
+#: Media types that are answered as they are; anything else a browser might run, so it is only bytes.
+_PLAIN_MEDIA = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "audio/")
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A trajectory in the store: `sha256` names the document that was sent, `blob` its frames without the first byte."""
+
+    sha256: str
+    document_bytes: int
+    blob: str
+    stored_bytes: int
+
+    def segments(self) -> list[Segment]:
+        """The document (E10) as pieces of known length."""
+        return [_OPENING, self.rest]
+
+    @property
+    def rest(self) -> Blob:
+        """The document without its first byte."""
+        return Blob(self.blob, self.document_bytes - len(OPENING), self.stored_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class MediaFile:
+    """An image or sound: its blob, length in bytes, type as it may be told to a browser, and file name."""
+
+    blob: str
+    size: int
+    media_type: str
+    name: str
+
+
+def stored(services: Services, principal: Principal, job_id: str) -> Stored:
+    """Where the job's trajectory is. Raises `DomainError` (404), also for a job that has none."""
+    with services.db.read() as connection:
+        row = repository.trajectory(connection, principal, job_id)
+    if row is None:
+        raise not_found("job", job_id)
+    if row.sha256 is None:
+        raise not_found("the trajectory of job", job_id)
+    return Stored(row.sha256, row.document_bytes, row.blob, row.stored_size)
+
+
+def media(services: Services, principal: Principal, uri: str) -> MediaFile:
+    """The file behind an `oss_uri` of a trajectory. Raises `DomainError` (404) for anything that the caller's jobs do not show."""
+    prefix, _, place = uri.partition("/")
+    job_id, _, rest = place.partition("/")
+    sha256, _, name = rest.partition("/")
+    if prefix != _MEDIA or not SHA256.match(sha256) or "\0" in uri:
+        raise not_found("media", uri)
+    with services.db.read() as connection:
+        row = repository.media(connection, principal, job_id, sha256=sha256, name=name)
+    if row is None:
+        raise not_found("media", uri)
+    media_type = row.mime_type.lower() if row.mime_type.lower().startswith(_PLAIN_MEDIA) else "application/octet-stream"
+    return MediaFile(row.blob, row.stored_size, media_type, name.rpartition("/")[2] or "media")
+
+
+def media_bytes(services: Services, file: MediaFile, *, start: int, stop: int) -> Iterator[bytes]:
+    """Bytes `start` to `stop` (not included) of the file, verified."""
+    if (start, stop) == (0, file.size):
+        return read_whole(services.blobs, file.blob, file.size)
+    return read_part(services.blobs, file.blob, file.size, start=start, stop=stop)

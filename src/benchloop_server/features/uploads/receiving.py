@@ -1,0 +1,184 @@
+"""One upload while it arrives: bytes are counted, hashed, judged and staged, and at the end stored as blobs. No row is written here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchloop_client.contract import trajectory
+from benchloop_client.contract.compression import BadFrames, Decoder, TooMuch
+from benchloop_client.contract.errors import Code
+from benchloop_server.features.artifacts.archive_index import ArchiveLimits, ArchiveWalker
+from benchloop_server.features.artifacts.archive_index import encode_index as encode_members
+from benchloop_server.features.artifacts.tar_entry import BadArchive
+from benchloop_server.features.trajectories.frames import encode_index as encode_steps
+from benchloop_server.features.trajectories.frames import store
+from benchloop_server.kit.blobs import BlobStore
+from benchloop_server.kit.errors import DomainError, unprocessable
+from benchloop_server.kit.limits import Limits
+from benchloop_server.kit.staging import Staged
+from benchloop_server.sql.records import ArchiveInfo, TrajectoryInfo
+
+#: A decoder of a trajectory takes at most this much memory for its window (log2 bytes).
+_WINDOW_LOG = 25
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What the sender says is coming. `size` None: not said. `label` names the upload in sentences."""
+
+    kind: str
+    sha256: str
+    size: int | None
+    encoding: str | None
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """An upload whose blobs are durable: what its row will say."""
+
+    kind: str
+    sha256: str
+    size: int
+    blob: str
+    stored_size: int
+    index_blob: str | None
+    info_json: str
+
+
+class Receiver:
+    """Feed it the bytes as sent, then `finish`; always `close`. Raises `DomainError`: 413 beyond the limits, 422 for anything wrong."""
+
+    def __init__(self, claim: Claim, limits: Limits, scratch: Path) -> None:
+        self._claim, self._limits = claim, limits
+        self._staged = Staged(scratch)
+        self._scratch = scratch
+        self._limit = limit_of(claim.kind, limits)
+        self._decoder = Decoder(limit=self._limit, window_log=_WINDOW_LOG) if claim.encoding else None
+        self._walker = ArchiveWalker(_archive_limits(limits)) if claim.kind == "archive" else None
+        if claim.size is not None and claim.size > self._limit:
+            raise self._too_large()
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes as they were sent."""
+        try:
+            for plain in self._decoder.feed(data) if self._decoder else (data,):
+                self._take(plain)
+        except TooMuch as error:
+            raise self._too_large() from error
+        except (BadFrames, BadArchive) as error:
+            raise self._refused(str(error)) from error
+
+    def weight(self) -> int:
+        """Plain bytes that `finish` will hold in memory."""
+        return self._staged.size if self._claim.kind == "trajectory" else 0
+
+    def finish(self, blobs: BlobStore) -> Kept:
+        """Check length and hash, store the blobs, and say what was kept. The blobs are durable when this returns."""
+        try:
+            if self._decoder:
+                self._decoder.finish()
+            self._check()
+            if self._claim.kind == "trajectory":
+                return self._keep_trajectory(blobs)
+            if self._walker is not None:
+                return self._keep_archive(self._walker, blobs)
+            return self._kept(self._staged.store(blobs), self._staged.size)
+        except (BadFrames, BadArchive, trajectory.InvalidTrajectory) as error:
+            raise self._refused(str(error)) from error
+
+    def close(self) -> None:
+        """Forget what was staged."""
+        self._staged.close()
+
+    def _take(self, plain: bytes) -> None:
+        if self._staged.size + len(plain) > self._limit:
+            raise self._too_large()
+        if self._claim.size is not None and self._staged.size + len(plain) > self._claim.size:
+            raise self._refused(f"it holds more than the {self._claim.size} bytes it announced")
+        if self._walker is not None:
+            self._walker.feed(plain)
+        self._staged.write(plain)
+
+    def _check(self) -> None:
+        if self._claim.size is not None and self._staged.size != self._claim.size:
+            raise self._refused(f"it holds {self._staged.size} bytes and announced {self._claim.size}")
+        if self._staged.sha256 != self._claim.sha256:
+            raise self._refused(f"its bytes have the SHA-256 {self._staged.sha256}: damaged on the way, or the wrong ones were sent")
+
+    def _keep_trajectory(self, blobs: BlobStore) -> Kept:
+        document = trajectory.decode_strict(self._staged.read())
+        with Staged(self._scratch) as frames:
+            stored = store(document, frames)
+            blob = frames.store(blobs)
+            stored_size = frames.size
+        index = _put(blobs, encode_steps(stored.index), self._scratch)
+        info = self._trajectory_info(document, stored.plain_length)
+        return self._kept(blob, stored_size, index=index, info=info)
+
+    def _trajectory_info(self, document: dict[str, Any], document_bytes: int) -> TrajectoryInfo:
+        mark = trajectory.stamped(document)
+        if mark is None:
+            raise self._refused("its `extra.benchloop` does not name job, group and task, or `trajectory_id` is not the job's id")
+        counts = trajectory.counts(document)
+        return TrajectoryInfo(
+            document_bytes=document_bytes,
+            trajectory_id=mark.job_id,
+            group_id=mark.group_id,
+            task_id=mark.task_id,
+            n_steps=counts.n_steps,
+            n_agent_steps=counts.n_agent_steps,
+            n_tool_calls=counts.n_tool_calls,
+            n_tool_errors=counts.n_tool_errors,
+            n_llm_calls=counts.n_llm_calls,
+            thinking_chars=counts.thinking_chars,
+            prompt_tokens=counts.prompt_tokens,
+            completion_tokens=counts.completion_tokens,
+            cached_tokens=counts.cached_tokens,
+            context_peak=counts.context_peak,
+            cost_usd=counts.cost,
+            tools=dict(counts.tools),
+        )
+
+    def _keep_archive(self, walker: ArchiveWalker, blobs: BlobStore) -> Kept:
+        members = walker.finish()
+        blob = self._staged.store(blobs)
+        index = _put(blobs, encode_members(members), self._scratch)
+        info = ArchiveInfo(members=len(members.members), plain_bytes=sum(member.size for member in members.members))
+        return self._kept(blob, self._staged.size, index=index, info=info)
+
+    def _kept(self, blob: str, stored_size: int, *, index: str | None = None, info: msgspec.Struct | None = None) -> Kept:
+        return Kept(
+            kind=self._claim.kind,
+            sha256=self._claim.sha256,
+            size=self._staged.size,
+            blob=blob,
+            stored_size=stored_size,
+            index_blob=index,
+            info_json="{}" if info is None else msgspec.json.encode(info).decode(),
+        )
+
+    def _refused(self, why: str) -> DomainError:
+        return unprocessable(f"{self._claim.label} is refused: {why}")
+
+    def _too_large(self) -> DomainError:
+        return DomainError(Code.TOO_LARGE, f"{self._claim.label} is larger than the {self._limit} bytes this server takes")
+
+
+def limit_of(kind: str, limits: Limits) -> int:
+    """The most plain bytes that one upload of this kind may have."""
+    return {"trajectory": limits.trajectory_bytes, "archive": limits.archive_bytes, "media": limits.media_bytes}[kind]
+
+
+def _archive_limits(limits: Limits) -> ArchiveLimits:
+    return ArchiveLimits(members=limits.archive_members, plain=limits.archive_plain_bytes, ratio=limits.archive_ratio)
+
+
+def _put(blobs: BlobStore, data: bytes, scratch: Path) -> str:
+    with Staged(scratch) as staged:
+        staged.write(data)
+        return staged.store(blobs)

@@ -1,0 +1,159 @@
+"""Uploads: which are missing, and taking them in, one by one or in a bundle. An upload is visible only to its workspace, and to nobody
+until a job that names it is committed.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import nullcontext
+from typing import get_args
+
+from benchloop_client.contract.errors import Code
+from benchloop_client.contract.ids import SHA256
+from benchloop_client.contract.resources import Uploaded, UploadKind, UploadsCheck, UploadsMissing
+from benchloop_server.features.uploads import repository
+from benchloop_server.features.uploads.bundle import BadBundle, Begin, Data, Parser
+from benchloop_server.features.uploads.receiving import Claim, Kept, Receiver, limit_of
+from benchloop_server.kit.errors import DomainError, bad_request, not_found, unprocessable
+from benchloop_server.kit.principal import Principal
+from benchloop_server.kit.services import Services
+
+_KINDS = get_args(UploadKind)
+#: A document above this many bytes is decoded alone, because it takes several times its size in memory meanwhile.
+_LARGE = 8 << 20
+_ONE_LARGE = threading.Semaphore(1)
+
+
+def check(services: Services, principal: Principal, asked: UploadsCheck) -> UploadsMissing:
+    """Those of the asked hashes that have to be sent, in the order asked, each once. Raises `DomainError` (422)."""
+    limit = services.limits.uploads_in_check
+    if len(asked.sha256) > limit:
+        raise unprocessable(f"{len(asked.sha256)} hashes in one request; at most {limit} can be asked for")
+    for name in asked.sha256:
+        if not SHA256.match(name):
+            raise unprocessable(f"{name!r} is not a SHA-256 in hex")
+    with services.db.read() as connection:
+        known = repository.known(connection, principal, asked.kind, asked.sha256)
+    return UploadsMissing(missing=[name for name in dict.fromkeys(asked.sha256) if name not in known])
+
+
+class Intake:
+    """Uploads of one request. Always `close` it. Everything here blocks: call it in a thread."""
+
+    def __init__(self, services: Services, principal: Principal) -> None:
+        self._services, self._principal = services, principal
+        self._receiver: Receiver | None = None
+        self._claim: Claim | None = None
+        self._taken = 0
+        self._items: list[tuple[Claim, Kept | int]] = []
+
+    def begin(self, claim: Claim) -> None:
+        """An upload starts. One that the workspace has already is read past."""
+        self._claim, self._taken = claim, 0
+        with self._services.db.read() as connection:
+            found = list(repository.rows(connection, self._principal, claim.kind, [claim.sha256]))
+        if found:
+            self._items.append((claim, found[0].size))
+        else:
+            self._receiver = Receiver(claim, self._services.limits, self._services.scratch)
+
+    def data(self, chunk: bytes) -> None:
+        """Bytes of the current upload, as sent."""
+        self._taken += len(chunk)
+        if self._claim is not None and self._taken > limit_of(self._claim.kind, self._services.limits):
+            raise DomainError(Code.TOO_LARGE, f"{self._claim.label} is larger than this server takes")
+        if self._receiver is not None:
+            self._receiver.feed(chunk)
+
+    def end(self) -> None:
+        """The current upload is complete: judge it and make its blobs durable."""
+        if self._receiver is None or self._claim is None:
+            return
+        with _ONE_LARGE if self._receiver.weight() > _LARGE else nullcontext():
+            kept = self._receiver.finish(self._services.blobs)
+        self._receiver.close()
+        self._receiver = None
+        self._items.append((self._claim, kept))
+
+    def finish(self) -> list[Uploaded]:
+        """Write the rows of all uploads in one transaction; the answer to the request, in order."""
+        now = self._services.clock()
+        created: dict[tuple[str, str], bool] = {}
+        kept = [item for _, item in self._items if isinstance(item, Kept)]
+        if kept:
+            with self._services.db.write() as connection:
+                for item in kept:
+                    created.setdefault((item.kind, item.sha256), repository.add(connection, self._principal, item, now=now))
+        return [self._answer(claim, item, created) for claim, item in self._items]
+
+    def close(self) -> None:
+        """Forget an upload that did not end."""
+        if self._receiver is not None:
+            self._receiver.close()
+
+    def _answer(self, claim: Claim, item: Kept | int, created: dict[tuple[str, str], bool]) -> Uploaded:
+        size = item if isinstance(item, int) else item.size
+        return Uploaded(sha256=claim.sha256, size=size, created=created.pop((claim.kind, claim.sha256), False))
+
+
+class BundleIntake:
+    """The body of a bundle, fed in pieces of any size."""
+
+    def __init__(self, intake: Intake, *, max_items: int) -> None:
+        self._intake = intake
+        self._parser = Parser(max_items=max_items)
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes. Raises `DomainError` (413, 422) naming the item at fault."""
+        try:
+            for event in self._parser.feed(data):
+                if isinstance(event, Begin):
+                    item = event.item
+                    label = f"item {event.number} of the bundle ({item.kind} {item.sha256})"
+                    self._intake.begin(Claim(kind=item.kind, sha256=item.sha256, size=item.size, encoding=item.encoding, label=label))
+                elif isinstance(event, Data):
+                    self._intake.data(event.chunk)
+                else:
+                    self._intake.end()
+        except BadBundle as error:
+            raise unprocessable(str(error)) from error
+
+    def finish(self) -> list[Uploaded]:
+        """The answer, once the body has ended. Raises `DomainError` (422) when it ended inside an item."""
+        try:
+            self._parser.finish()
+        except BadBundle as error:
+            raise unprocessable(str(error)) from error
+        return self._intake.finish()
+
+
+class SingleIntake:
+    """The body of one upload, fed in pieces of any size."""
+
+    def __init__(self, intake: Intake, claim: Claim) -> None:
+        self._intake = intake
+        intake.begin(claim)
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes. Raises `DomainError` (413, 422)."""
+        self._intake.data(data)
+
+    def finish(self) -> list[Uploaded]:
+        """The answer, once the body has ended."""
+        self._intake.end()
+        return self._intake.finish()
+
+
+def claim_of(services: Services, kind: str, sha256: str, *, encoding: str | None, length: int | None) -> Claim:
+    """What a single upload announces. Raises `DomainError`: 404 for an unknown kind, 400, 413, or 422 for a coding that is not taken."""
+    if kind not in _KINDS:
+        raise not_found("upload kind", kind)
+    if not SHA256.match(sha256):
+        raise bad_request(f"{sha256!r} is not a SHA-256 in hex")
+    if encoding not in {None, "", "identity", "zstd"} or (encoding == "zstd" and kind != "trajectory"):
+        raise unprocessable(f"content coding {encoding!r} is not taken for kind {kind!r}; only a trajectory may be sent as `zstd`")
+    limit = limit_of(kind, services.limits)
+    if length is not None and length > limit:
+        raise DomainError(Code.TOO_LARGE, f"{kind} {sha256} has {length} bytes; this server takes at most {limit}")
+    coding = encoding if encoding == "zstd" else None
+    return Claim(kind=kind, sha256=sha256, size=None if coding else length, encoding=coding, label=f"{kind} {sha256}")
