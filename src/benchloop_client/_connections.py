@@ -90,7 +90,11 @@ class Connections:
 
 def took_old_connection(error: Exception) -> bool:
     """True if this thread's last request broke on a connection that had served before, with no byte of an answer."""
-    return bool(getattr(_thread, "reused", False)) and isinstance(error, (ProtocolError, ConnectionError)) and "IncompleteRead" not in str(error)
+    return (
+        bool(getattr(_thread, "reused", False))
+        and isinstance(error, (ProtocolError, ConnectionError))
+        and "IncompleteRead" not in str(error)
+    )
 
 
 class _Noted:

@@ -46,8 +46,8 @@ def decoder(coding: str) -> Decoder | None:
 
 
 def decoded(pieces: Iterable[bytes], coding: str, *, wants_gzip: bool = False) -> Iterator[bytes]:
-    """`pieces` without their content coding. With `wants_gzip` the result has to be a gzip file: where undoing the coding would leave something
-    else, the coding was only a wrong label on the file itself, and the bytes pass as they are.
+    """`pieces` without their content coding. With `wants_gzip` the result has to be a gzip file: where undoing the coding would leave
+    something else, the coding was only a wrong label on the file itself, and the bytes pass as they are.
     """
     tool = decoder(coding)
     if tool is None:
@@ -147,9 +147,10 @@ class _Zstd:
 
     def _decompress(self, data: bytes) -> bytes:
         try:
-            return self._tool.decompress(data, _PIECE)
+            piece: bytes = self._tool.decompress(data, _PIECE)
         except zstd.ZstdError as error:
             raise Undecodable("compressed answer is damaged") from error
+        return piece
 
     def finish(self) -> None:
         if not self._between:

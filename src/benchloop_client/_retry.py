@@ -20,8 +20,8 @@ _FIRST_PAUSE = 0.5
 
 
 class Retryable(Exception):
-    """A failure that may pass: `error` is what the caller sees when it does not. `after`: seconds the server asked for. `crowded`: the server
-    wants fewer requests. `unsent`: the request certainly had no effect.
+    """A failure that may pass: `error` is what the caller sees when it does not. `after`: seconds the server asked for. `crowded`: the
+    server wants fewer requests. `unsent`: the request certainly had no effect.
     """
 
     def __init__(self, error: BenchloopError, *, after: float | None = None, crowded: bool = False, unsent: bool = False) -> None:
@@ -72,7 +72,7 @@ class Budget:
         self._made += 1
         if fault.after is not None:
             return min(fault.after, LONGEST_ASKED_PAUSE)
-        return random.uniform(0, min(LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._made, 10)))  # noqa: S311 (no secret)
+        return random.uniform(0, min(LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._made, 10)))
 
     def pause(self, fault: Retryable) -> None:
         """Use one retry and sleep before it; raises `Cancelled` when woken by a cancel."""

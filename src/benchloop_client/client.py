@@ -1,9 +1,10 @@
-"""One short method per API call: paths come from `contract.operations`, connections from `_http`; answers of reading calls are plain JSON."""
+"""One short method per API call: paths come from `contract.operations`, connections from `_http`; reading calls answer plain JSON."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -23,10 +24,11 @@ Query = dict[str, Any]
 
 
 class Client:
-    """The API of one server. Safe to share between threads; a context manager that closes its connections.
+    """The API of one server. Safe to share between threads; as a context manager it closes its connections.
 
     Reading calls return the decoded JSON unchanged (unknown fields included). All calls raise `AuthError`, `NotFound`, `ApiError`,
-    `NetworkError`, `Cancelled`, and `UsageError` for an id that no request is made for. `cancel`: once set, every call ends within a second.
+    `NetworkError`, `Cancelled`, and `UsageError` for an id that no request is made for. `cancel`: once set, every
+    call ends within a second.
     """
 
     def __init__(self, settings: Settings, cancel: threading.Event | None = None) -> None:
@@ -111,23 +113,23 @@ class Client:
 
     def job_trajectory(self, job_id: str) -> Any:
         """E10, decoded."""
-        return self._json("job_trajectory", accept_zstd=True, job_id=job_id)
+        return self._big_json("job_trajectory", job_id=job_id)
 
     def job_trajectory_stream(self, job_id: str, *, etag: str | None = None) -> Stream:
         """E10 as bytes; status 304 (`stream.unchanged`) when the document still has `etag`."""
-        return self._open("job_trajectory", accept_zstd=True, headers=_if_changed(etag), job_id=job_id)
+        return self._http.open(self._call("job_trajectory", {"job_id": job_id}, accept_zstd=True, headers=_if_changed(etag)))
 
     def group_trajectory(self, group_id: str) -> Any:
         """E11, decoded: the whole group in memory; for `trajectory get`."""
-        return self._json("group_trajectory", accept_zstd=True, group_id=group_id)
+        return self._big_json("group_trajectory", group_id=group_id)
 
     def group_trajectory_stream(self, group_id: str) -> Stream:
         """E11 as bytes."""
-        return self._open("group_trajectory", accept_zstd=True, group_id=group_id)
+        return self._http.open(self._call("group_trajectory", {"group_id": group_id}, accept_zstd=True))
 
     def group_trajectory_lines(self, group_id: str) -> Stream:
         """One E10 document a line, the job's id in `trajectory_id`; only where the server has feature `group-lines`."""
-        return self._open("group_trajectory_lines", accept_zstd=True, group_id=group_id)
+        return self._http.open(self._call("group_trajectory_lines", {"group_id": group_id}, accept_zstd=True))
 
     # ---- artifacts and media ----------------------------------------------------------------------------------------------------
 
@@ -141,7 +143,8 @@ class Client:
 
     def job_artifact_stream(self, job_id: str, *, etag: str | None = None, start: int = 0, if_range: str | None = None) -> Stream:
         """E26 as bytes. `etag`: 304 when unchanged. `start` > 0 asks for the rest of the version `if_range` names; see `stream.offset`."""
-        return self._open("job_artifact_bytes", headers={**_if_changed(etag), **_rest(start, if_range)}, job_id=job_id)
+        call = self._call("job_artifact_bytes", {"job_id": job_id}, headers={**_if_changed(etag), **_rest(start, if_range)})
+        return self._http.open(replace(call, wants_gzip=True))
 
     def job_artifact_members(self, job_id: str) -> Any:
         """The files inside a job's archive; our own route."""
@@ -149,11 +152,11 @@ class Client:
 
     def job_artifact_member_stream(self, job_id: str, path: str) -> Stream:
         """One file out of a job's archive; our own route."""
-        return self._open("job_artifact_member", {"path": path}, job_id=job_id)
+        return self._http.open(self._call("job_artifact_member", {"job_id": job_id}, query={"path": path}))
 
     def media_stream(self, oss_uri: str, mime_type: str | None = None) -> Stream:
         """E16."""
-        return self._open("media_file", {"ossUri": oss_uri, "mime": mime_type or ""})
+        return self._http.open(self._call("media_file", {}, query={"ossUri": oss_uri, "mime": mime_type or ""}))
 
     # ---- download tasks ---------------------------------------------------------------------------------------------------------
 
@@ -163,33 +166,33 @@ class Client:
 
     def download_task_create(self, request: shape.DownloadTaskCreate) -> Any:
         """Freeze the jobs that match `request` under a task id; our own route."""
-        return self._json("download_task_create", body=_encoded(request))
+        return self._http.json(replace(self._call("download_task_create", {}, body=_encoded(request)), repeatable=False))
 
     # ---- push -------------------------------------------------------------------------------------------------------------------
 
     def group_put(self, group_id: str, group: shape.GroupUpsert) -> shape.Group:
         """Create or update a group."""
-        return self._typed(shape.Group, "group_put", body=_encoded(group), group_id=group_id)
+        return self._typed(shape.Group, self._call("group_put", {"group_id": group_id}, body=_encoded(group)))
 
     def jobs_check(self, group_id: str, request: shape.JobsCheck) -> shape.JobStates:
         """What a push would change, job by job; at most 2,000."""
-        return self._typed(shape.JobStates, "jobs_check", body=_encoded(request), group_id=group_id)
+        return self._typed(shape.JobStates, self._call("jobs_check", {"group_id": group_id}, body=_encoded(request)))
 
     def jobs_put(self, group_id: str, request: shape.JobsUpsert) -> shape.JobStates:
         """Commit jobs whose uploads are there; at most 500. `ApiError` 422 names the job at fault, 409 the missing upload."""
-        return self._typed(shape.JobStates, "jobs_put", body=_encoded(request), group_id=group_id)
+        return self._typed(shape.JobStates, self._call("jobs_put", {"group_id": group_id}, body=_encoded(request)))
 
     def uploads_check(self, request: shape.UploadsCheck) -> shape.UploadsMissing:
         """Which contents the server lacks."""
-        return self._typed(shape.UploadsMissing, "uploads_check", body=_encoded(request))
+        return self._typed(shape.UploadsMissing, self._call("uploads_check", {}, body=_encoded(request)))
 
     def uploads_bundle(self, body: Body) -> list[shape.Uploaded]:
         """Send several uploads in one request; answers in order."""
-        return self._typed(_UploadedList, "uploads_bundle", body=body).results
+        return self._typed(_UploadedList, self._call("uploads_bundle", {}, body=body)).results
 
     def upload_put(self, kind: shape.UploadKind, sha256: str, body: Body) -> shape.Uploaded:
         """Send one upload; `body.encoding` may be "zstd" for trajectories."""
-        return self._typed(shape.Uploaded, "upload_put", body=body, kind=kind, sha256=sha256)
+        return self._typed(shape.Uploaded, self._call("upload_put", {"kind": kind, "sha256": sha256}, body=body))
 
     # ---- what the server can do -------------------------------------------------------------------------------------------------
 
@@ -214,25 +217,31 @@ class Client:
 
     # ---- the way down -----------------------------------------------------------------------------------------------------------
 
-    def _json(self, name: str, query: Query | None = None, *, body: Body | None = None, accept_zstd: bool = False, **ids: str) -> Any:
-        return self._http.json(self._call(name, ids, query=query, body=body, accept_zstd=accept_zstd))
+    def _json(self, name: str, query: Query | None = None, **ids: str) -> Any:
+        return self._http.json(self._call(name, ids, query=query))
 
-    def _typed(self, kind: type[T], name: str, *, body: Body, **ids: str) -> T:
+    def _big_json(self, name: str, **ids: str) -> Any:
+        return self._http.json(self._call(name, ids, accept_zstd=True))
+
+    def _typed(self, kind: type[T], call: Call) -> T:
         try:
-            return msgspec.convert(self._json(name, body=body, **ids), kind)
+            return msgspec.convert(self._http.json(call), kind)
         except msgspec.ValidationError as error:
-            raise ApiError(200, f"the answer to {name} has another shape than this client knows: {error}") from None
-
-    def _open(
-        self, name: str, query: Query | None = None, *, accept_zstd: bool = False, headers: dict[str, str] | None = None, **ids: str
-    ) -> Stream:
-        return self._http.open(self._call(name, ids, query=query, accept_zstd=accept_zstd, headers=headers))
+            raise ApiError(200, f"the answer to {call.method} {call.path} has another shape than this client knows: {error}") from None
 
     @staticmethod
-    def _call(name: str, ids: dict[str, str], **rest: Any) -> Call:
+    def _call(
+        name: str,
+        ids: dict[str, str],
+        *,
+        query: Query | None = None,
+        body: Body | None = None,
+        headers: dict[str, str] | None = None,
+        accept_zstd: bool = False,
+    ) -> Call:
         operation = OPERATIONS[name]
         try:
-            return Call(operation.method, operation.url_path(**ids), **rest)
+            return Call(operation.method, operation.url_path(**ids), query, headers, body, accept_zstd)
         except BadId as error:
             raise UsageError(str(error)) from None
 

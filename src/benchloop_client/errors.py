@@ -1,16 +1,16 @@
 """Everything that can go wrong on the client's side, as one tree of exceptions; `cli/exits.py` alone gives each its exit code.
 
-    BenchloopError            one line of text, at most 300 characters, never a dump of an answer, never a key
-    ├─ UsageError             the call or the options cannot work as given
-    │  └─ ConfigError         the configuration file cannot be used
-    ├─ AuthError              the server refused the key, or a login page answered
-    ├─ NetworkError           no answer arrived, or it broke off
-    ├─ ApiError               the server answered with an error (`status`, `code`, `request_id`)
-    │  └─ NotFound            ... that the thing asked for does not exist
-    ├─ IntegrityError         what arrived is not what was announced
-    ├─ LocalError             this machine could not do its part (permission, path)
-    │  └─ DiskFull            ... because no space is left
-    └─ Cancelled              the work was stopped on request
+BenchloopError            one line of text, at most 300 characters, never a dump of an answer, never a key
+├─ UsageError             the call or the options cannot work as given
+│  └─ ConfigError         the configuration file cannot be used
+├─ AuthError              the server refused the key, or a login page answered
+├─ NetworkError           no answer arrived, or it broke off
+├─ ApiError               the server answered with an error (`status`, `code`, `request_id`)
+│  └─ NotFound            ... that the thing asked for does not exist
+├─ IntegrityError         what arrived is not what was announced
+├─ LocalError             this machine could not do its part (permission, path)
+│  └─ DiskFull            ... because no space is left
+└─ Cancelled              the work was stopped on request
 """
 
 from __future__ import annotations

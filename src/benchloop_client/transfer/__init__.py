@@ -1,1 +1,1 @@
-"""Move many files: archives, part files, journals and pools. Knows no groups, no HTTP, no terminal."""
+"""Moving many files safely: what to fetch, in which order, onto which path, and what is known to be there. Knows no groups, HTTP or terminal."""

@@ -1,0 +1,217 @@
+"""Files under their final names: written beside them, verified, renamed; nothing half-done or outside the output directory appears."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import math
+import os
+import secrets
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchloop_client.errors import BenchloopError, DiskFull, IntegrityError, LocalError
+
+#: Files from this size on are synced to the disk before they get their name.
+SYNCED_SIZE = 8 * 1024 * 1024
+_NAME_LIMIT = 255
+_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_READ = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """What the content has to be, as far as it is known: length in bytes, SHA-256 in hex."""
+
+    size: int | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A file under its final name. `durable`: it was synced to the disk."""
+
+    path: Path
+    size: int
+    sha256: str
+    durable: bool = False
+
+
+def place(target: Path, chunks: Iterable[bytes], *, root: Path, expect: Expect | None = None, fsync: bool = False) -> Placed:
+    """Write `chunks` to `target`, which must lie inside `root`, and return what was written. An existing file stays as it is until the new
+    one is complete and verified; whatever goes wrong, an interrupt included, no part file is left.
+
+    Raises `IntegrityError` for another length or digest, `LocalError` for a path out of `root` or one that cannot be written, `DiskFull`,
+    and whatever `chunks` raises.
+    """
+    expect = expect or Expect()
+    target = contained(target, root=root)
+    part = _part_name(target)
+    try:
+        _make_folder(target.parent, root)
+        with open(part, "xb", buffering=0) as file:
+            size, digest = _copy(chunks, file.write)
+            _verify(target, expect, size, digest)
+            durable = fsync or size >= SYNCED_SIZE
+            if durable:
+                os.fsync(file.fileno())
+        part.replace(target)
+        if durable:
+            sync_folder(target.parent)
+    except OSError as error:
+        _remove(part)
+        raise _local(error, target, expect) from None
+    except BaseException:
+        _remove(part)
+        raise
+    return Placed(target, size, digest, durable)
+
+
+def place_bytes(target: Path, data: bytes, *, root: Path, fsync: bool = False) -> Placed:
+    """`place` for content that is in memory."""
+    return place(target, (data,), root=root, expect=Expect(len(data)), fsync=fsync)
+
+
+def place_json(target: Path, value: Any, *, root: Path, pretty: bool = True, fsync: bool = False) -> Placed:
+    """`place` for a value as JSON text, see `json_bytes`."""
+    return place_bytes(target, json_bytes(value, pretty=pretty), root=root, fsync=fsync)
+
+
+def json_bytes(value: Any, *, pretty: bool = True) -> bytes:
+    """`value` as UTF-8 JSON with a final line end: two spaces of indentation or none at all, letters outside ASCII as they are. What JSON
+    cannot hold stays readable: half an emoji (a lone surrogate) is escaped, NaN and infinities become null.
+    """
+    try:
+        raw = msgspec.json.encode(value)
+        return (msgspec.json.format(raw, indent=2) if pretty else raw) + b"\n"
+    except (UnicodeEncodeError, ValueError, TypeError, OverflowError, RecursionError):
+        return _stdlib_json(value, pretty=pretty)
+
+
+def reformat_json(raw: bytes, *, pretty: bool = True) -> bytes:
+    """JSON text laid out anew without a line end; numbers and order of keys stay untouched. Raises `IntegrityError` if it is not JSON."""
+    try:
+        return msgspec.json.format(raw, indent=2 if pretty else -1)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass
+    try:
+        return _stdlib_json(json.loads(raw.decode("utf-8", "surrogatepass")), pretty=pretty).rstrip(b"\n")
+    except (ValueError, RecursionError):
+        raise IntegrityError("the document is not JSON, or nested too deep") from None
+
+
+def contained(target: Path, *, root: Path) -> Path:
+    """`target` (relative: under `root`) if it lies inside `root` once every link on the way is followed, else `LocalError`."""
+    target = target if target.is_absolute() else root / target
+    if ".." in target.relative_to(root).parts if target.is_relative_to(root) else True:
+        raise LocalError(f"{target} would lie outside the output directory {root}")
+    real_root = Path(os.path.realpath(root))
+    if not Path(os.path.realpath(target.parent)).is_relative_to(real_root):
+        raise LocalError(f"{target} leads out of the output directory {root} through a link")
+    if target == root or (target.is_dir() and not target.is_symlink()):
+        raise LocalError(f"{target} is a directory; a file of that name is to be written")
+    return target
+
+
+def digest_of(path: Path) -> tuple[int, str]:
+    """Size and SHA-256 (hex) of a file. Raises `OSError`."""
+    digest, size = hashlib.sha256(), 0
+    with open(path, "rb") as file:
+        while piece := file.read(_READ):
+            digest.update(piece)
+            size += len(piece)
+    return size, digest.hexdigest()
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in `folder` durable, where the system can."""
+    if os.name == "nt":
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        # Some network file systems refuse to sync a folder; the rename itself has happened.
+        return
+    finally:
+        os.close(handle)
+
+
+def _copy(chunks: Iterable[bytes], write: Any) -> tuple[int, str]:
+    digest, size = hashlib.sha256(), 0
+    for chunk in chunks:
+        digest.update(chunk)
+        size += len(chunk)
+        rest = memoryview(chunk)
+        while rest:
+            rest = rest[write(rest) :]
+    return size, digest.hexdigest()
+
+
+def _verify(target: Path, expect: Expect, size: int, digest: str) -> None:
+    if expect.size is not None and size != expect.size:
+        raise IntegrityError(f"{target.name}: {size} bytes arrived, {expect.size} were announced")
+    if expect.sha256 is not None and digest != expect.sha256.lower():
+        raise IntegrityError(f"{target.name}: the content does not match its announced SHA-256")
+
+
+def _part_name(target: Path) -> Path:
+    suffix = f".{secrets.token_hex(6)}.part"
+    kept = target.name.encode("utf-8", "surrogateescape")[: _NAME_LIMIT - len(suffix) - 1].decode("utf-8", "ignore")
+    return target.with_name(f".{kept}{suffix}")
+
+
+def _make_folder(folder: Path, root: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    # Once more after making it: a link may have appeared on the way in the meantime.
+    if not Path(os.path.realpath(folder)).is_relative_to(Path(os.path.realpath(root))):
+        raise LocalError(f"{folder} leads out of the output directory {root} through a link")
+
+
+def _remove(part: Path) -> None:
+    try:
+        part.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def _local(error: OSError, target: Path, expect: Expect) -> BenchloopError:
+    if error.errno in _NO_SPACE:
+        need = f"{expect.size} bytes" if expect.size is not None else "more space"
+        return DiskFull(f"no space left for {target.name}: {need} needed, {_free(target.parent)} bytes free in {target.parent}")
+    return LocalError(f"{target} cannot be written: {error.strerror or error}")
+
+
+def _free(folder: Path) -> int:
+    try:
+        return shutil.disk_usage(folder if folder.exists() else folder.anchor or ".").free
+    except OSError:
+        return 0
+
+
+def _stdlib_json(value: Any, *, pretty: bool) -> bytes:
+    layout: dict[str, Any] = {"indent": 2} if pretty else {"separators": (",", ":")}
+    try:
+        text = json.dumps(_finite(value), ensure_ascii=False, allow_nan=False, default=msgspec.to_builtins, **layout)
+    except RecursionError:
+        raise LocalError("the document is nested too deep to be written as JSON") from None
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return value

@@ -1,0 +1,220 @@
+"""Many pieces of work on a bounded number of threads, drawn from an iterator as needed; ends at once on a fatal error or a cancel."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from benchloop_client.errors import AuthError, Cancelled, DiskFull
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+#: After one of these the rest is not even asked for.
+FATAL: tuple[type[BaseException], ...] = (AuthError, DiskFull, Cancelled)
+ADAPTIVE_CEILING = 64
+_START = 8
+#: Results that may wait for an earlier one when order matters, for each thread.
+_WINDOW = 4
+_TICK = 0.1
+_GRACE = 0.6
+#: After a fatal error, how long what is under way may take to end, in seconds.
+_DRAIN = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Result(Generic[Item, Value]):
+    """What became of one item: `error` is None on success. `index` counts the items from 0."""
+
+    index: int
+    item: Item
+    value: Value | None = None
+    error: Exception | None = None
+
+
+@dataclass
+class Width:
+    """How many threads may work at once: fixed at `ceiling`, or growing from a few while that makes the work faster and shrinking when
+    `pressure` (a counter that only grows) tells of refusals or timeouts.
+    """
+
+    ceiling: int = ADAPTIVE_CEILING
+    adaptive: bool = True
+    pressure: Callable[[], int] = field(default=lambda: 0)
+    now: Callable[[], float] = field(default=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.current = min(_START, self.ceiling) if self.adaptive else self.ceiling
+        self._since = self.now()
+        self._done = 0
+        self._best = 0.0
+        self._felt = self.pressure()
+
+    @classmethod
+    def of(cls, concurrency: int | None, *, pressure: Callable[[], int] = lambda: 0) -> Width:
+        """A fixed width for a given `concurrency`, an adaptive one for None."""
+        return cls(pressure=pressure) if concurrency is None else cls(max(1, concurrency), False, pressure)
+
+    def finished_one(self) -> None:
+        """Count a finished item; now and then change `current`."""
+        self._done += 1
+        elapsed = self.now() - self._since
+        if not self.adaptive or elapsed < 0.25 or self._done < self.current:
+            return
+        self._adapt(self._done / elapsed)
+        self._since, self._done = self.now(), 0
+
+    def _adapt(self, rate: float) -> None:
+        felt = self.pressure()
+        if felt > self._felt:
+            self.current, self._best = max(1, self.current // 2), rate
+        elif rate > self._best * 1.1:
+            self.current, self._best = min(self.ceiling, self.current * 2), rate
+        self._felt = felt
+
+
+def run(
+    items: Iterable[Item],
+    work: Callable[[Item], Value],
+    *,
+    width: Width,
+    cancel: threading.Event,
+    ordered: bool = False,
+    fatal: tuple[type[BaseException], ...] = FATAL,
+) -> Iterator[Result[Item, Value]]:
+    """`work(item)` for each of `items`, results as they come or (`ordered`) in the order of the items. An exception of `work` becomes the
+    result's `error`; a `fatal` one is yielded too, then no further item is begun, and it is raised once those under way have ended. When
+    `cancel` is set (Ctrl-C sets it), raises `Cancelled` within a second; work still stuck then is left behind in daemon threads.
+    """
+    crew = _Crew(work, cancel)
+    try:
+        arrived = _arrivals(items, crew, width, ordered=ordered, fatal=fatal)
+        yield from _in_order(arrived) if ordered else arrived
+    except BaseException as error:
+        if isinstance(error, (KeyboardInterrupt, SystemExit)):
+            cancel.set()
+        raise
+    finally:
+        crew.dismiss()
+
+
+def _arrivals(
+    items: Iterable[Item], crew: _Crew[Item, Value], width: Width, *, ordered: bool, fatal: tuple[type[BaseException], ...]
+) -> Iterator[Result[Item, Value]]:
+    source = enumerate(items)
+    behind: set[int] = set()
+    more = True
+    while more or crew.under_way:
+        while more and crew.under_way < width.current + 1 and _in_window(behind, width, ordered=ordered):
+            piece = next(source, None)
+            if piece is None:
+                more = False
+                break
+            behind.add(piece[0])
+            crew.give(piece, width.current)
+        if not crew.under_way:
+            continue
+        result = crew.take()
+        width.finished_one()
+        behind.discard(result.index)
+        yield result
+        if isinstance(result.error, fatal):
+            yield from crew.drain()
+            raise result.error
+
+
+def _in_window(behind: set[int], width: Width, *, ordered: bool) -> bool:
+    """When order matters, one slow item must not let the results behind it pile up."""
+    return not (ordered and behind) or max(behind) - min(behind) < _WINDOW * max(width.current, 4)
+
+
+def _in_order(arrived: Iterator[Result[Item, Value]]) -> Iterator[Result[Item, Value]]:
+    waiting: dict[int, Result[Item, Value]] = {}
+    due = 0
+    try:
+        for result in arrived:
+            waiting[result.index] = result
+            while due in waiting:
+                yield waiting.pop(due)
+                due += 1
+    except FATAL:
+        for index in sorted(waiting):
+            yield waiting[index]
+        raise
+
+
+class _Crew(Generic[Item, Value]):
+    """The threads. Daemons, so that nothing stuck in a read can hold the end of the program."""
+
+    def __init__(self, work: Callable[[Item], Value], cancel: threading.Event) -> None:
+        self._work = work
+        self._cancel = cancel
+        self._over = threading.Event()
+        self._tasks: queue.SimpleQueue[tuple[int, Item] | None] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[Result[Item, Value]] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self.under_way = 0
+
+    def give(self, piece: tuple[int, Item], width: int) -> None:
+        """Hand out one item, with another thread if fewer than `width` are there and none is idle."""
+        if self._cancel.is_set():
+            raise Cancelled
+        self.under_way += 1
+        self._tasks.put(piece)
+        if len(self._threads) < min(width, self.under_way):
+            thread = threading.Thread(target=self._serve, name=f"benchloop-{len(self._threads)}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def take(self) -> Result[Item, Value]:
+        """The next result; raises `Cancelled` soon after a cancel."""
+        while True:
+            result = self._next()
+            if result is not None:
+                return result
+            if self._cancel.is_set():
+                raise Cancelled
+
+    def _next(self) -> Result[Item, Value] | None:
+        try:
+            result = self._results.get(timeout=_TICK)
+        except queue.Empty:
+            return None
+        self.under_way -= 1
+        return result
+
+    def drain(self) -> Iterator[Result[Item, Value]]:
+        """The results of what was begun already; what was only handed out is dropped."""
+        self._over.set()
+        deadline = time.monotonic() + _DRAIN
+        while self.under_way and time.monotonic() < deadline:
+            try:
+                self.under_way -= self._tasks.get_nowait() is not None
+            except queue.Empty:
+                result = self._next()
+                if result is not None and not isinstance(result.error, Cancelled):
+                    yield result
+
+    def dismiss(self) -> None:
+        """Let the threads end; those that work get a moment to clean up after themselves."""
+        self._over.set()
+        for _ in self._threads:
+            self._tasks.put(None)
+        deadline = time.monotonic() + _GRACE
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+    def _serve(self) -> None:
+        while (piece := self._tasks.get()) is not None:
+            if self._over.is_set() or self._cancel.is_set():
+                self._results.put(Result(*piece, error=Cancelled()))
+                continue
+            try:
+                result: Result[Item, Value] = Result(*piece, value=self._work(piece[1]))
+            except Exception as error:  # noqa: BLE001 (whatever it is, it is this item's result)
+                result = Result(*piece, error=error)
+            self._results.put(result)
