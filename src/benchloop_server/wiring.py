@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from obstore.store import MemoryStore, S3Store
+from sqlalchemy.exc import SQLAlchemyError
 
 from benchloop_server.adapters.blobs_local import LocalBlobs
 from benchloop_server.adapters.blobs_object import ObjectBlobs
@@ -34,16 +35,21 @@ def open_database(settings: Settings) -> Database:
 
     Raises `migrate.SchemaError` when the schema is newer than this program, or older on PostgreSQL; `BadSetting` for an unusable URL.
     """
-    make_private(settings.data)
-    try:
-        database = Database(settings.database)
-    except Exception as error:
-        raise BadSetting(f"the database URL cannot be used: {error}") from error
+    database = connect(settings)
     if database.is_sqlite:
         migrate.upgrade(database)
     else:
         migrate.check(database)
     return database
+
+
+def connect(settings: Settings) -> Database:
+    """The database as it is. Raises `BadSetting` for an unusable URL."""
+    make_private(settings.data)
+    try:
+        return Database(settings.database)
+    except (ValueError, SQLAlchemyError) as error:
+        raise BadSetting(f"the database URL cannot be used: {error}") from error
 
 
 def open_services(settings: Settings) -> Services:

@@ -1,4 +1,4 @@
-"""Blobs in a folder: written under a temporary name, synced, linked to the final name, and the folder synced, all before the call returns."""
+"""Blobs in a folder: written under a temporary name, synced, linked to the final name and the folder synced before the call returns."""
 
 from __future__ import annotations
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from http import HTTPStatus
 from typing import Any
 
 import structlog
 from litestar import Request, Response
-from litestar.exceptions import HTTPException, ValidationException
+from litestar.exceptions import HTTPException, SerializationException, ValidationException
 from sqlalchemy.exc import OperationalError
 
 from benchloop_client.contract.errors import STATUS, Code, ErrorBody
@@ -44,7 +45,9 @@ def on_bug(request: AnyRequest, error: Exception) -> Response[ErrorBody]:
     """Anything else is ours: the log has the traceback, the caller gets the id to find it by."""
     if isinstance(error, OperationalError) and "locked" in str(error):
         return _answer(request, Code.UNAVAILABLE, "the database is busy; try again")
-    if isinstance(error, OSError) and error.errno == 28:
+    if (isinstance(error, OSError) and error.errno == errno.ENOSPC) or (
+        isinstance(error, OperationalError) and "disk is full" in str(error)
+    ):
         return _answer(request, Code.STORAGE_FULL, "the server's disk is full")
     _log.error("failed", request_id=_request_id(request), path=request.scope["path"], exc_info=error)
     return _answer(request, Code.INTERNAL, "the server failed on this request; its log has the reason under this request id")
@@ -56,8 +59,15 @@ def _sentence(request: AnyRequest, error: HTTPException, code: Code) -> str:
     if code is Code.METHOD_NOT_ALLOWED:
         return f"{request.scope['method']} is not served on {request.scope['path']!r}"
     if isinstance(error, ValidationException) and isinstance(error.extra, list) and error.extra:
-        return "; ".join(f"`{item.get('key', 'body')}`: {item.get('message', 'invalid')}" for item in error.extra)
+        return "; ".join(_field(item) for item in error.extra)
+    if isinstance(error.__cause__, SerializationException):
+        return f"the body is not what this route takes: {error.detail}"
     return str(error.detail or HTTPStatus(error.status_code).phrase)
+
+
+def _field(item: dict[str, str]) -> str:
+    name = "the body" if item.get("key") in {None, "data"} else f"`{item['key']}`"
+    return f"{name}: {item.get('message', 'invalid')}"
 
 
 def _answer(request: AnyRequest, code: Code, message: str, *, headers: dict[str, str] | None = None) -> Response[ErrorBody]:
@@ -66,9 +76,8 @@ def _answer(request: AnyRequest, code: Code, message: str, *, headers: dict[str,
     return Response(body, status_code=STATUS[code], headers=headers, media_type="application/json")
 
 
-def _request_id(request: AnyRequest) -> str | None:
-    value: str | None = request.scope.get("benchloop_request_id")  # type: ignore[typeddict-item]
-    return value
+def _request_id(request: AnyRequest) -> str:
+    return str(request.scope.get("benchloop_request_id", ""))
 
 
 HANDLERS: dict[Any, Any] = {DomainError: on_domain_error, DamagedBlob: on_damage, HTTPException: on_framework_error, Exception: on_bug}

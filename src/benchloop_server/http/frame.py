@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 import structlog
+from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 _log = structlog.get_logger("benchloop_server.access")
@@ -27,7 +28,7 @@ class Frame:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on; anything but HTTP passes untouched."""
-        if scope["type"] != "http":
+        if scope["type"] != ScopeType.HTTP:
             await self.app(scope, receive, send)
             return
         request_id = secrets.token_hex(8)

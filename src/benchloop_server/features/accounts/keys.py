@@ -1,4 +1,4 @@
-"""The text of an API key: `blk_` + base62 of 32 random bytes + a checksum, so that a scanner can tell one and a typing error is no secret."""
+"""The text of an API key: `blk_` + base62 of 32 random bytes + a checksum, so that a scanner can tell one."""
 
 from __future__ import annotations
 

@@ -79,7 +79,8 @@ def _mine(principal: Principal, group_id: str) -> tuple[Any, Any]:
 def _with_counts(connection: Connection, principal: Principal, rows: Sequence[Row[Any]]) -> list[Group]:
     ids = [row.group_id for row in rows]
     mine = (jobs.c.workspace_id == principal.workspace_id, jobs.c.group_id.in_(ids))
-    present = dict(connection.execute(select(jobs.c.group_id, func.count()).where(*mine).group_by(jobs.c.group_id)).tuples().all())
+    counts = connection.execute(select(jobs.c.group_id, func.count()).where(*mine).group_by(jobs.c.group_id))
+    present: dict[str, int] = {group_id: count for group_id, count in counts}  # noqa: C416 - rows are no pairs to the type checker
     steps: dict[str, list[int]] = {}
     pairs = select(jobs.c.step, jobs.c.group_id).distinct().where(*mine, jobs.c.step.is_not(None)).order_by(jobs.c.step)
     for step, group_id in connection.execute(pairs):

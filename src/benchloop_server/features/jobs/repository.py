@@ -88,7 +88,7 @@ def take_times(connection: Connection, count: int, *, now: int) -> int:
     """
     query = select(counters.c.value).where(counters.c.name == "created_at").with_for_update()
     last = connection.execute(query).scalar_one()
-    first = max(last + 1, now)
+    first: int = max(last + 1, now)
     connection.execute(update(counters).where(counters.c.name == "created_at").values(value=first + count - 1))
     return first
 

@@ -1,0 +1,52 @@
+"""Where log lines go: warnings and failures to standard error, one line a request to a file of bounded size or to standard error.
+
+Requests do not go to standard error by default: a pipe that nobody reads would fill and stop the server.
+"""
+
+from __future__ import annotations
+
+import logging
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Any
+
+import structlog
+
+LEVELS = ("debug", "info", "warning", "error")
+_OURS, _ACCESS = "benchloop_server", "benchloop_server.access"
+_FILE_BYTES, _FILES = 16 * 1024 * 1024, 4
+
+
+def configure(level: str, *, access: Path | str) -> None:
+    """`level` for standard error, one of `LEVELS`; of libraries, warnings at most. `access`: a file, `-` for standard error, or `off`."""
+    logging.raiseExceptions = False
+    _attach(logging.getLogger(), logging.StreamHandler(), "ERROR" if level == "error" else "WARNING")
+    logging.getLogger(_OURS).setLevel(level.upper())
+    requests = logging.getLogger(_ACCESS)
+    requests.propagate = False
+    _attach(requests, _access_handler(access), "INFO")
+    processors: list[Any] = [
+        structlog.stdlib.filter_by_level,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        structlog.processors.JSONRenderer(),
+    ]
+    structlog.configure(processors=processors, logger_factory=structlog.stdlib.LoggerFactory(), cache_logger_on_first_use=True)
+
+
+def _access_handler(access: Path | str) -> logging.Handler:
+    if access == "off":
+        return logging.NullHandler()
+    if access == "-":
+        return logging.StreamHandler()
+    path = Path(access)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return RotatingFileHandler(path, maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8", delay=True)
+
+
+def _attach(logger: logging.Logger, handler: logging.Handler, level: str) -> None:
+    for old in list(logger.handlers):
+        logger.removeHandler(old)
+    logger.setLevel(level)
+    logger.addHandler(handler)
