@@ -19,7 +19,8 @@ class ReadOptions:
     """What the caller knows better than the files: names that some formats keep only in a file name, and what to leave out.
 
     `group` replaces the group id (with `--<agent>--<model>` added where a run holds several groups), `step` is a training step,
-    `reward_key` names the primary reward among several, `exclude` holds globs over a file's path inside its job.
+    `reward_key` names the primary reward among several, `exclude` holds globs over a file's path inside its job. Files beyond the
+    `max_…` limits are left out and named in `RunJob.notes`.
     """
 
     group: str | None = None
@@ -28,6 +29,9 @@ class ReadOptions:
     step: int | None = None
     reward_key: str | None = None
     exclude: tuple[str, ...] = ()
+    max_file_bytes: int = 256 * 1024 * 1024
+    max_job_bytes: int = 1024 * 1024 * 1024
+    max_job_files: int = 20_000
 
 
 @dataclass(frozen=True, slots=True)

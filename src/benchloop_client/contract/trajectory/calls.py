@@ -68,8 +68,6 @@ def _arguments(value: Any, fields: Fields, notes: Notes) -> dict[str, Any]:
         return value
     parsed = _parsed(value) if isinstance(value, str) else None
     if parsed is not None:
-        if msgspec.json.encode(parsed).decode() != value:
-            fields.keep("arguments_text", value)
         return parsed
     notes.add("arguments_not_object")
     fields.keep("arguments", value)

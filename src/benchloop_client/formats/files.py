@@ -1,0 +1,113 @@
+"""Which files of a job go into its archive: an allowlist, excludes and size limits, and never a link that leaves the folder."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from urllib.parse import quote
+
+from benchloop_client.formats.records import ReadOptions, RunFile
+
+
+@dataclass(slots=True)
+class Collected:
+    """The files taken, in order of path, and one sentence for each that was left out although nobody asked for it."""
+
+    files: list[RunFile] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def collect(root: Path, allowed: tuple[str, ...], options: ReadOptions) -> Collected:
+    """The regular files under `root` whose first path segment is in `allowed`, within the limits of `options`."""
+    found = Collected()
+    taken = 0
+    for path, place in _walk(root, allowed, options, found.notes):
+        file = regular(root, place, path)
+        if file is None:
+            found.notes.append(f"{path} is a link that leaves the folder, or no regular file")
+        elif file.size > options.max_file_bytes:
+            found.notes.append(f"{path} has {file.size} bytes, more than the {options.max_file_bytes} allowed for a file")
+        elif taken + file.size > options.max_job_bytes or len(found.files) >= options.max_job_files:
+            found.notes.append(f"{path} does not fit: a job holds at most {options.max_job_bytes} bytes in {options.max_job_files} files")
+        else:
+            taken += file.size
+            found.files.append(file)
+    found.files.sort(key=lambda item: item.path)
+    return found
+
+
+def excluded(path: str, globs: tuple[str, ...]) -> bool:
+    """Whether one of the globs names the path, a folder it lies in, or its last segment."""
+    if not globs:
+        return False
+    parts = path.split("/")
+    names = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)] + parts
+    return any(fnmatchcase(name, pattern.rstrip("/")) for pattern in globs for name in names)
+
+
+def inside(root: Path, relative: str) -> Path | None:
+    """The file that `relative` names under `root`, links followed; None when that is outside `root` or no regular file."""
+    try:
+        target = (root / relative).resolve(strict=True)
+        if target.is_relative_to(root.resolve()) and target.is_file():
+            return target
+    except (OSError, RuntimeError, ValueError):
+        pass
+    return None
+
+
+def regular(root: Path, place: Path, path: str) -> RunFile | None:
+    """The file at `place`; a link is followed only to a regular file inside `root`."""
+    try:
+        status = place.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            target = inside(root, str(place.relative_to(root)))
+            if target is None:
+                return None
+            place, status = target, target.lstat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return RunFile(path=path, source=place, size=status.st_size, executable=bool(status.st_mode & stat.S_IXUSR))
+
+
+def archive_name(relative: str) -> str:
+    """A path inside an archive: bytes that are not UTF-8, backslashes and control characters percent-encoded."""
+    if relative.isascii() and relative.isprintable() and "\\" not in relative and ":" not in relative[:2]:
+        return relative
+    shown = []
+    for character in relative:
+        if 0xDC80 <= ord(character) <= 0xDCFF or character in "\\:" or ord(character) < 32 or ord(character) == 127:
+            shown.append(quote(character.encode("utf-8", "surrogateescape"), safe=""))
+        else:
+            shown.append(character)
+    return "".join(shown)
+
+
+def _walk(root: Path, allowed: tuple[str, ...], options: ReadOptions, notes: list[str]) -> Iterator[tuple[str, Path]]:
+    """Archive path and place of each candidate; linked folders are not entered."""
+    for name in sorted(allowed):
+        place = root / name
+        if place.is_dir() and not place.is_symlink():
+            yield from _below(root, place, options, notes)
+        elif (place.exists() or place.is_symlink()) and not excluded(name, options.exclude):
+            yield name, place
+
+
+def _below(root: Path, folder: Path, options: ReadOptions, notes: list[str]) -> Iterator[tuple[str, Path]]:
+    def unreadable(error: OSError) -> None:
+        notes.append(f"{Path(error.filename).relative_to(root).as_posix()} cannot be listed: {error.strerror}")
+
+    for base, folders, names in os.walk(folder, onerror=unreadable, followlinks=False):
+        folders.sort()
+        here = Path(base)
+        linked = [name for name in folders if (here / name).is_symlink()]
+        for name in sorted([*names, *linked]):
+            path = archive_name((here / name).relative_to(root).as_posix())
+            if not excluded(path, options.exclude):
+                yield path, here / name

@@ -1,0 +1,135 @@
+"""One trial folder, read into one job: facts, trajectory, media and the files of its archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchloop_client.contract.resources import JobFacts
+from benchloop_client.contract.trajectory import InvalidTrajectory
+from benchloop_client.formats.documents import KeptOnce, Segment, continuations, find_media, read_document
+from benchloop_client.formats.files import Collected, collect, excluded
+from benchloop_client.formats.harbor.facts import TrialFiles, trial_facts
+from benchloop_client.formats.harbor.layout import TrialRef, folders
+from benchloop_client.formats.jsonfile import Unreadable, find_object, listing, mapping, text
+from benchloop_client.formats.records import ReadOptions, Rejected, RunFile, RunJob, RunMedia
+
+#: What Harbor's own upload takes from a trial's folder.
+ALLOWED = (
+    "config.json",
+    "lock.json",
+    "result.json",
+    "analysis.md",
+    "agent",
+    "user-agent",
+    "verifier",
+    "artifacts",
+    "trial.log",
+    "exception.txt",
+    "steps",
+)
+_TRAJECTORY = "trajectory.json"
+
+
+def read_trial(ref: TrialRef, run_id: str, options: ReadOptions) -> Iterator[RunJob | Rejected]:
+    """One job, or what is wrong with it. A trajectory that cannot be read is rejected by itself: the job's facts stay."""
+    try:
+        trial = _read_files(ref)
+    except Unreadable as error:
+        yield Rejected(ref.name, str(error))
+        return
+    facts = trial_facts(trial, run_id, options)
+    if ref.folder is None:
+        raw = msgspec.json.encode(ref.embedded)
+        yield RunJob(facts, None, (RunFile("result.json", raw, len(raw)),), (), ref.name)
+        return
+    found = collect(ref.folder, ALLOWED, options)
+    document, problem = _document(ref.folder, trial, options)
+    if problem is not None and trial.result is not None:
+        yield Rejected(f"{ref.name}/{problem.partition(': ')[0]}", f"the trajectory is left out: {problem}")
+    elif problem is not None:
+        found.notes.append(f"the trajectory is not complete yet: {problem}")
+    yield _job(ref, facts, document, found, options)
+    if document is not None:
+        document.forget()
+
+
+def _job(ref: TrialRef, facts: JobFacts, document: KeptOnce | None, found: Collected, options: ReadOptions) -> RunJob:
+    media: list[RunMedia] = []
+    if document is not None:
+        media, lossy = _media(ref, document, options), document().lossy
+        if lossy:
+            facts = msgspec.structs.replace(facts, meta={**facts.meta, "lossy": list(lossy)})
+    return RunJob(facts, document, tuple(found.files), tuple(media), ref.name, tuple(found.notes))
+
+
+def _read_files(ref: TrialRef) -> TrialFiles:
+    if ref.folder is None:
+        result = ref.embedded or {}
+        return TrialFiles(ref.name, mapping(result.get("config")), {}, result)
+    parsed: dict[str, dict[str, Any] | None] = {}
+    for name in ("result.json", "config.json", "lock.json"):
+        try:
+            parsed[name] = find_object(ref.folder / name)
+        except Unreadable as error:
+            raise Unreadable(f"{name} {error}") from None
+    own, config = parsed["result.json"], parsed["config.json"]
+    if own is None and config is None:
+        raise Unreadable("there is neither config.json nor result.json")
+    return TrialFiles(ref.name, config or mapping(mapping(own).get("config")), parsed["lock.json"] or {}, own)
+
+
+def _document(folder: Path, trial: TrialFiles, options: ReadOptions) -> tuple[KeptOnce | None, str | None]:
+    """The trial's trajectory and, where it has one that cannot be read, why."""
+    segments = [_without_excluded(segment, options) for segment in _segments(folder, trial)]
+    segments = [segment for segment in segments if segment.names]
+    if not segments:
+        return None, None
+    try:
+        return KeptOnce(lambda: read_document(segments)), None
+    except InvalidTrajectory as error:
+        return None, str(error)
+
+
+def _without_excluded(segment: Segment, options: ReadOptions) -> Segment:
+    names = tuple(name for name in segment.names if not excluded(f"{segment.folder}/{name}", options.exclude))
+    kept = names if names[:1] == segment.names[:1] else ()
+    return Segment(segment.root, segment.folder, kept, segment.trial_step)
+
+
+def _segments(folder: Path, trial: TrialFiles) -> list[Segment]:
+    """`agent/trajectory.json` and what continues it, or one such set for each trial step."""
+    if (folder / "agent" / _TRAJECTORY).exists():
+        return [Segment(folder, "agent", (_TRAJECTORY, *continuations(folder / "agent")))]
+    found = []
+    for name in _step_names(folder, trial):
+        agent = folder / "steps" / name / "agent"
+        if (agent / _TRAJECTORY).exists():
+            found.append(Segment(folder, f"steps/{name}/agent", (_TRAJECTORY, *continuations(agent)), name))
+    return found
+
+
+def _step_names(folder: Path, trial: TrialFiles) -> list[str]:
+    """The trial's step folders, in the order of its result, then by name."""
+    there = [child.name for child in folders(folder / "steps")]
+    told = [text(mapping(step).get("step_name")) for step in listing((trial.result or {}).get("step_results"))]
+    first = [name for name in dict.fromkeys(told) if name is not None and name in there]
+    return first + [name for name in there if name not in first]
+
+
+def _media(ref: TrialRef, document: KeptOnce, options: ReadOptions) -> list[RunMedia]:
+    """Files that the trajectory shows. Those of several trial steps are written from the trial's folder, others from `agent/`."""
+    assert ref.folder is not None
+    normal = document().document
+    base = "agent" if (ref.folder / "agent" / _TRAJECTORY).exists() else ""
+    found = find_media(normal, ref.folder, base)
+    root = ref.folder.resolve()
+    return [
+        media
+        for media in found
+        if not excluded(media.source.relative_to(root).as_posix(), options.exclude)
+        and media.source.stat().st_size <= options.max_file_bytes
+    ]
