@@ -112,8 +112,8 @@ class _Noted:
 
     def request(self, *args: Any, **options: Any) -> None:
         _thread.reused = self.sock is not None and self._requests > 0
-        self._requests += 1
         super().request(*args, **options)  # type: ignore[misc]
+        self._requests += 1
 
 
 def _pool_classes(live: weakref.WeakSet[socket.socket]) -> dict[str, type[HTTPConnectionPool]]:
