@@ -19,14 +19,13 @@ class CountStarted:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A counter moved: `done` of `total` `unit`, `verb` and `detail` say what was just dealt with. `timed` ones show elapsed time and ETA."""
+    """A counter moved: `done` of `total` `unit`, `what` was just dealt with. `timed` ones show elapsed time and ETA."""
 
     label: str
     unit: str
     done: int
     total: int | None
-    verb: str
-    detail: str
+    what: str
     timed: bool = False
 
 
@@ -105,7 +104,7 @@ def unwatched(_event: Event) -> None:
 
 
 class Counter:
-    """A counter whose steps may come from several threads: `step` announces each."""
+    """A counter of things dealt with. Called by one thread at a time: pools report in the caller's thread."""
 
     def __init__(self, watch: Watch, label: str, unit: str, total: int | None, *, timed: bool = False) -> None:
         self._watch = watch
@@ -113,8 +112,7 @@ class Counter:
         self._done = 0
         watch(CountStarted(label, unit, total))
 
-    def step(self, verb: str, detail: str, *, count: int = 1, total: int | None = None) -> None:
-        """`count` more were dealt with. Called by one thread at a time (pools report in the caller's thread)."""
-        self._done += count
-        self._total = self._total if total is None else total
-        self._watch(Counted(self._label, self._unit, self._done, self._total, verb, detail, self._timed))
+    def step(self, verb: str, detail: str) -> None:
+        """One more was dealt with."""
+        self._done += 1
+        self._watch(Counted(self._label, self._unit, self._done, self._total, f"{verb} {detail}", self._timed))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 
@@ -16,6 +16,7 @@ from benchloop_client.errors import IntegrityError
 
 _ESCAPE = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.")
 _SPOOL_IN_MEMORY = 1 << 20
+_CHUNK = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +77,15 @@ def _character(match: re.Match[bytes]) -> bytes:
 
 
 class Rows:
-    """The elements of one JSON array, kept in a temporary file instead of memory until the array's place in its document is reached."""
+    """The elements of one JSON array, kept in a temporary file instead of memory until the array's place in its document is reached.
+
+    `total` is what the server said there are, else the count.
+    """
 
     def __init__(self, layout: Layout) -> None:
         """`layout` is that of the elements."""
         self.count = 0
+        self.total = 0
         self._layout = layout
         self._file = tempfile.SpooledTemporaryFile(max_size=_SPOOL_IN_MEMORY)  # noqa: SIM115 - closed by `close`
 
@@ -95,11 +100,11 @@ class Rows:
         self._file.write((b"," if self.count else b"") + self._layout.line() + self._layout.value(value))
         self.count += 1
 
-    def copy_to(self, out: IO[bytes]) -> None:
-        """Write the elements, with the separators between them."""
+    def chunks(self) -> Iterator[bytes]:
+        """The elements as text, with the separators between them."""
         self._file.seek(0)
-        while chunk := self._file.read(1 << 18):
-            out.write(chunk)
+        while chunk := self._file.read(_CHUNK):
+            yield chunk
 
     def close(self) -> None:
         """Give the temporary file back."""
@@ -113,27 +118,42 @@ class Documents:
     texts: Iterable[bytes]
 
 
-def write_object(out: IO[bytes], fields: Iterable[tuple[str, Any]], layout: Layout) -> None:
-    """Write one JSON object in the order of `fields`; a value may be `Rows`, `Documents` or any Python value."""
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """A value that writes itself: given its layout, it yields its text."""
+
+    render: Callable[[Layout], Iterator[bytes]]
+
+
+def object_chunks(fields: Iterable[tuple[str, Any]], layout: Layout) -> Iterator[bytes]:
+    """The text of one JSON object in the order of `fields`; a value may be `Rows`, `Documents`, `Nested` or any Python value."""
     colon = b": " if layout.pretty else b":"
     before = b"{"
     for name, value in fields:
-        out.write(before + layout.line(1) + layout.value(name) + colon)
-        _write_value(out, value, layout.inner())
+        yield before + layout.line(1) + layout.value(name) + colon
+        yield from _value_chunks(value, layout.inner())
         before = b","
-    out.write(b"{}" if before == b"{" else layout.line() + b"}")
+    yield b"{}" if before == b"{" else layout.line() + b"}"
 
 
-def _write_value(out: IO[bytes], value: Any, layout: Layout) -> None:
+def array_chunks(values: Iterable[Any], layout: Layout) -> Iterator[bytes]:
+    """The text of one JSON array; values as in `object_chunks`."""
+    before = b"["
+    for value in values:
+        yield before + layout.line(1)
+        yield from _value_chunks(value, layout.inner())
+        before = b","
+    yield b"[]" if before == b"[" else layout.line() + b"]"
+
+
+def _value_chunks(value: Any, layout: Layout) -> Iterator[bytes]:
     if isinstance(value, Rows):
-        out.write(b"[")
-        value.copy_to(out)
-        out.write((layout.line() if value.count else b"") + b"]")
+        yield b"["
+        yield from value.chunks()
+        yield (layout.line() if value.count else b"") + b"]"
     elif isinstance(value, Documents):
-        before = b"["
-        for text in value.texts:
-            out.write(before + layout.line(1) + layout.inner().text(text))
-            before = b","
-        out.write(b"[]" if before == b"[" else layout.line() + b"]")
+        yield from array_chunks((Nested(lambda inner, text=text: iter((inner.text(text),))) for text in value.texts), layout)
+    elif isinstance(value, Nested):
+        yield from value.render(layout)
     else:
-        out.write(layout.value(value))
+        yield layout.value(value)

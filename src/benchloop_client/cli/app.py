@@ -7,7 +7,7 @@ import importlib
 
 import click
 
-from benchloop_client.cli import exits
+from benchloop_client.cli import exits, signals
 from benchloop_client.cli.env import Env
 from benchloop_client.cli.options import global_options
 from benchloop_client.cli.session import Session
@@ -79,13 +79,16 @@ ROOT = Tree(
 def run(argv: list[str], env: Env | None = None) -> int:
     """Run one command line in `env` (default: this process) and return its exit code. Nothing is raised."""
     session = Session(env or Env.real())
-    try:
-        if not argv:
-            with ROOT.make_context("bl", ["--help"], obj=session):
-                return exits.Exit.USAGE
-        with ROOT.make_context("bl", list(argv), obj=session) as ctx:
-            return int(ROOT.invoke(ctx) or 0)
-    except BaseException as error:  # the one place where every error becomes a sentence and an exit code
-        return exits.settle(error, session)
-    finally:
-        session.close()
+    with signals.noticed(session.cancel):
+        try:
+            code = _invoke(argv, session)
+        except BaseException as error:  # noqa: BLE001 - the one place where every error becomes a sentence and an exit code
+            code = exits.settle(error, session)
+        finally:
+            session.close()
+    return code
+
+
+def _invoke(argv: list[str], session: Session) -> int:
+    with ROOT.make_context("bl", list(argv) or ["--help"], obj=session) as ctx:
+        return int(ROOT.invoke(ctx) or 0)

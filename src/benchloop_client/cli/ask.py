@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import IO, TYPE_CHECKING
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from benchloop_client.cli import exits, ids
 from benchloop_client.cli.lazy import lazy
+from benchloop_client.cli.options import Save
 from benchloop_client.cli.session import Session
 
 if TYPE_CHECKING:
-    from benchloop_client.actions import gather, work
+    from benchloop_client.actions import destination, gather, work
     from benchloop_client.actions.layout import Layout
     from benchloop_client.actions.report import Report
 else:
+    destination = lazy("benchloop_client.actions.destination")
     gather = lazy("benchloop_client.actions.gather")
     work = lazy("benchloop_client.actions.work")
 
-#: Writes the element of one id in a layout; False when there is nothing to write.
-Element = Callable[[str, IO[bytes], "Layout"], bool]
+#: The text of one id's element in a layout.
+Element = Callable[[str, "Layout"], Iterable[bytes]]
 
-pass_session = click.make_pass_decorator(Session)
+
+def with_session(function: Callable[..., int]) -> Callable[..., int]:
+    """Hand the running session to a command as its first argument."""
+
+    @wraps(function)
+    def command(*args: object, **values: object) -> int:
+        session = click.get_current_context().find_object(Session)
+        assert session is not None
+        return function(session, *args, **values)
+
+    return command
 
 
 def targets(session: Session, groups: Iterable[str], jobs: Iterable[str], *, task: str | None = None) -> ids.Targets:
@@ -42,26 +57,42 @@ def job(session: Session) -> work.Work:
 
 def print_array(session: Session, wanted: Sequence[str], element: Element) -> int:
     """Print one JSON array, an element an id in the order asked for, after all of them are there; list failures; return the exit code."""
-    context = job(session)
-    with gather.Gathered(context) as gathered:
+    with gather.Gathered(job(session)) as gathered:
         report = gathered.collect(wanted, element)
-        session.watch.close()
-        with session.output.flushed():
-            for chunk in gathered.array():
-                session.output.data(chunk)
+        _print(session, gathered.array())
     return exits.of_report(report, session)
 
 
 def print_values(session: Session, values: Iterable[object], report: Report | None = None) -> int:
     """Print one JSON array of plain values; return the exit code of `report`."""
-    session.watch.close()
-    with session.output.flushed():
-        for chunk in gather.array_of(values, session.layout):
-            session.output.data(chunk)
+    _print(session, gather.array_of(values, session.layout))
     return exits.of_report(report, session) if report is not None else exits.Exit.DONE
 
 
-def finish(session: Session, report: Report) -> int:
-    """The end of a command that writes files: list failures, return the exit code."""
+def save_files(session: Session, save: Save, wanted: Sequence[str], action: Callable[[destination.Destination], Report]) -> int:
+    """Run an action that writes files; list failures; return the exit code. A run that breaks off is taken up again by the same command."""
+    root = Path(save.output_dir).expanduser() if save.output_dir else session.settings.output_dir
+    run = _name_of(session, wanted)
+    with destination.Destination(
+        root, layout=session.layout, run=run, skip_existing=save.skip_existing, fsync=bool(session.given.get("fsync"))
+    ) as target:
+        report = action(target)
+        if report.ok:
+            target.finish()
     session.watch.close()
     return exits.of_report(report, session)
+
+
+def _print(session: Session, chunks: Iterable[bytes]) -> None:
+    session.watch.close()
+    with session.output.flushed():
+        for chunk in chunks:
+            session.output.data(chunk)
+
+
+def _name_of(session: Session, wanted: Sequence[str]) -> str:
+    """A name that only the same command with the same ids and options has."""
+    ctx = click.get_current_context()
+    said = sorted((name, repr(value)) for name, value in ctx.params.items() if name not in {"groups", "jobs", "output_dir", "skip_existing"})
+    digest = hashlib.sha256(repr((said, list(wanted), session.layout)).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{ctx.command_path} {digest[:16]}"

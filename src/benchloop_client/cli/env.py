@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ class Env:
     stderr: TextIO | None
     clock: Callable[[], float]
     load_settings: Callable[[settings.Flags], settings.Settings]
-    open_client: Callable[[settings.Settings], client.Client]
+    open_client: Callable[[settings.Settings, threading.Event], client.Client]
 
     @classmethod
     def real(cls) -> Env:
@@ -36,6 +37,6 @@ class Env:
             stdout=sys.stdout.buffer if sys.stdout is not None else None,
             stderr=sys.stderr,
             clock=time.monotonic,
-            load_settings=lambda flags: settings.load(flags),
-            open_client=lambda loaded: client.Client(loaded),
+            load_settings=lambda flags: settings.load(flags),  # noqa: PLW0108 - a bare name would import it now
+            open_client=lambda loaded, cancel: client.Client(loaded, cancel),  # noqa: PLW0108 - a bare name would import it now
         )

@@ -1,17 +1,21 @@
-"""The options that several commands share, so that a flag means one thing everywhere; global ones are accepted before and after the resource."""
+"""The options that several commands share, so that a flag means one thing everywhere; global ones work before and after the resource."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from benchloop_client.cli.session import Session
 
-_Fn = TypeVar("_Fn", bound=Callable[..., Any])
-Decorator = Callable[[_Fn], _Fn]
+Function = Callable[..., Any]
+Decorator = Callable[[Function], Function]
+
+_MANY = "repeatable, comma list, '-' for stdin"
 
 EXIT_CODES = (
     "0 done; 1 an item failed; 2 wrong usage; 3 the key was refused (401); 4 the server could not be reached; 130 interrupted. "
@@ -69,73 +73,107 @@ class Leaf(click.Command):
             formatter.write_text(EXIT_CODES)
 
 
-def group_option() -> Decorator[_Fn]:
-    """`-g/--group`: repeatable, comma lists, `-` for stdin."""
-    text = "Group id (repeatable, comma list, or '-' for stdin)."
-    return click.option("-g", "--group", "groups", multiple=True, metavar="ID", help=text)
+def target_options(*, task: bool = False) -> Decorator:
+    """`-g/--group` and `-j/--job` as `groups` and `jobs` (repeatable, comma lists, `-` for stdin); `--task-id` too with `task`."""
+    group = click.option("-g", "--group", "groups", multiple=True, metavar="ID", help=f"Group id ({_MANY}).")
+    job = click.option("-j", "--job", "jobs", multiple=True, metavar="ID", help=f"Job id ({_MANY}).")
+    return _all(group, job, *((task_option(),) if task else ()))
 
 
-def job_option() -> Decorator[_Fn]:
-    """`-j/--job`: as `-g/--group`."""
-    return click.option("-j", "--job", "jobs", multiple=True, metavar="ID", help="Job id (repeatable, comma list, or '-' for stdin).")
+def group_option() -> Decorator:
+    """`-g/--group` of commands that never knew jobs."""
+    return click.option("-g", "--group", "groups", multiple=True, metavar="ID", help=f"Group id ({_MANY}).")
 
 
-def task_option(*, required: bool = False) -> Decorator[_Fn]:
+def task_option(*, required: bool = False) -> Decorator:
     """`--task-id`: one download task."""
-    return click.option("--task-id", required=required, metavar="ID", help="Download task (`bl download-tasks create`).")
+    return click.option("--task-id", required=required, metavar="ID", help="Download task (see `bl download-tasks create`).")
 
 
-def destination_options() -> Decorator[_Fn]:
-    """`-o/--output-dir` and `--skip-existing` of everything that writes files."""
+@dataclass(frozen=True, slots=True)
+class Save:
+    """What was said about files: the command's own root, and whether files of an earlier run are kept."""
 
-    def decorate(function: _Fn) -> _Fn:
-        skip = click.option("--skip-existing", is_flag=True, help="Keep files that an earlier run has fetched and verified.")
-        root = click.option("-o", "--output-dir", metavar="DIR", help="Download root for this command.")
-        return root(skip(function))
-
-    return decorate
+    output_dir: str | None
+    skip_existing: bool
 
 
-def job_filter_options() -> Decorator[_Fn]:
-    """`--template`, `--status` and `--instance-id` of the job list."""
+def save_options() -> Decorator:
+    """`-o/--output-dir` and `--skip-existing` of everything that writes files, as one argument `save`."""
+    return _bundle(
+        "save",
+        Save,
+        ("output_dir", "skip_existing"),
+        click.option("-o", "--output-dir", metavar="DIR", help="Download root for this command."),
+        click.option("--skip-existing", is_flag=True, help="Keep files that an earlier run has fetched and verified."),
+    )
 
-    def decorate(function: _Fn) -> _Fn:
-        for name, text in (("--instance-id", "instance"), ("--status", "status"), ("--template", "template")):
-            function = click.option(name, metavar="TEXT", help=f"Only jobs with this {text}.")(function)
+
+def job_filter_options() -> Decorator:
+    """`--template`, `--status` and `--instance-id` of the job list as one argument `filters`."""
+    names = ("template", "status", "instance_id")
+    texts = [click.option(f"--{name.replace('_', '-')}", metavar="TEXT", help=f"Only jobs with this {name.partition('_')[0]}.") for name in names]
+    return _bundle("filters", dict, names, *texts)
+
+
+def task_filter_options() -> Decorator:
+    """`--search` and `--status` of the task list as one argument `filters`."""
+    search = click.option("--search", metavar="TEXT", help="Only tasks whose id holds this text.")
+    status = click.option("--status", metavar="TEXT", help="Only tasks with this status.")
+    return _bundle("filters", dict, ("search", "status"), search, status)
+
+
+def page_size_option(default: int) -> Decorator:
+    """`--page-size`: rows a request, at least 1."""
+    return click.option("--page-size", type=click.IntRange(min=1), metavar="N", default=default, show_default=True, help="Rows a request.")
+
+
+def page_options(default_size: int = 50) -> Decorator:
+    """`--page`, `--page-size` and `--all` of the commands that show one page, as one argument `pages`."""
+    page = click.option("--page", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Page number, from 1.")
+    everything = click.option("--all", "everything", is_flag=True, help="All pages.")
+    return _bundle("pages", dict, ("page", "page_size", "everything"), page, page_size_option(default_size), everything)
+
+
+def scope_option(*allowed: str) -> Decorator:
+    """`--scope`: one of `allowed`, or all of them; checked with the documented words."""
+    choices = (*allowed, "all")
+
+    def check(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
+        if value not in choices:
+            raise click.BadParameter(f"--scope must be one of {', '.join(choices)}")
+        return value
+
+    text = f"Part of a group: {', '.join(allowed)} or all."
+    return click.option("--scope", default="all", show_default=True, metavar="PART", callback=check, help=text)
+
+
+def download_timeout_option() -> Decorator:
+    """`--download-timeout`: accepted for scripts written for 0.2.25; our downloads wait for no export job."""
+    kind = click.FloatRange(min=1)
+    text = "Accepted for compatibility: nothing has to be prepared before a download."
+    return click.option("--download-timeout", type=kind, expose_value=False, metavar="SECONDS", hidden=True, help=text)
+
+
+def _all(*decorators: Decorator) -> Decorator:
+    """Several options as one decorator, in the order in which help shows them."""
+
+    def decorate(function: Function) -> Function:
+        for decorator in reversed(decorators):
+            function = decorator(function)
         return function
 
     return decorate
 
 
-def page_size_option(default: int) -> Decorator[_Fn]:
-    """`--page-size`: rows a request, at least 1."""
-    return click.option("--page-size", type=click.IntRange(min=1), default=default, show_default=True, help="Rows a request.")
+def _bundle(name: str, kind: Callable[..., Any], parts: tuple[str, ...], *decorators: Decorator) -> Decorator:
+    """Several options that reach the command as one argument `name`, made by `kind`."""
 
+    def decorate(function: Function) -> Function:
+        @wraps(function)
+        def bundled(*args: Any, **values: Any) -> Any:
+            return function(*args, **{name: kind(**{part: values.pop(part) for part in parts})}, **values)
 
-def page_options(default_size: int = 50) -> Decorator[_Fn]:
-    """`--page`, `--page-size` and `--all` of the commands that show one page."""
-
-    def decorate(function: _Fn) -> _Fn:
-        function = click.option("--all", "everything", is_flag=True, help="All pages.")(function)
-        function = page_size_option(default_size)(function)
-        return click.option("--page", type=click.IntRange(min=1), default=1, show_default=True, help="Page number, from 1.")(function)
+        return _all(*decorators)(bundled)
 
     return decorate
-
-
-def one_of(name: str, allowed: tuple[str, ...]) -> Callable[[click.Context, click.Parameter, str], str]:
-    """A check with the documented words: the value of option `name` must be one of `allowed`."""
-
-    def check(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
-        if value not in allowed:
-            raise click.BadParameter(f"{name} must be one of {', '.join(allowed)}")
-        return value
-
-    return check
-
-
-def download_timeout_option() -> Decorator[_Fn]:
-    """`--download-timeout`: accepted for scripts written for 0.2.25; our downloads wait for no export job."""
-    kind = click.FloatRange(min=1)
-    text = "Accepted for compatibility: nothing has to be prepared before a download."
-    return click.option("--download-timeout", type=kind, default=None, metavar="SECONDS", hidden=True, help=text)

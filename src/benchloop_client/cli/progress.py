@@ -48,7 +48,7 @@ class Progress:
     @_show.register
     def _(self, event: events.Counted) -> None:
         last = event.done == event.total
-        text = f"{event.label}: {event.done}/{_or_question(event.total)} {event.unit}, {event.verb} {event.detail}"
+        text = f"{event.label}: {event.done}/{_or_question(event.total)} {event.unit}, {event.what}"
         if event.timed:
             text += self._times(event)
         if self._due(event.label, _LOG_EVERY) or last:
@@ -167,7 +167,7 @@ def size(count: int) -> str:
 
 def shortened(name: str) -> str:
     """The last part of a name that is too long for a line."""
-    return name if len(name) <= _NAME else f"…{name[-(_NAME - 1):]}"
+    return name if len(name) <= _NAME else f"…{name[-(_NAME - 1) :]}"
 
 
 def _or_question(total: int | None) -> str:

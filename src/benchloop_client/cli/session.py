@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchloop_client.cli.env import Env
@@ -13,11 +13,10 @@ from benchloop_client.cli.output import Level, Output
 
 if TYPE_CHECKING:
     from benchloop_client import client, settings
-    from benchloop_client.actions import destination, layout
+    from benchloop_client.actions import layout
     from benchloop_client.cli import progress
 else:
     settings = lazy("benchloop_client.settings")
-    destination = lazy("benchloop_client.actions.destination")
     layout = lazy("benchloop_client.actions.layout")
     progress = lazy("benchloop_client.cli.progress")
 
@@ -28,6 +27,8 @@ class Session:
     def __init__(self, env: Env) -> None:
         self.env = env
         self.given: dict[str, Any] = {}
+        #: Set by Ctrl-C; every request and every pool ends soon after.
+        self.cancel = threading.Event()
         self._output = Output(env.stdout, env.stderr)
 
     @property
@@ -50,7 +51,7 @@ class Session:
     @cached_property
     def client(self) -> client.Client:
         """The one client of this run, with its pool of connections."""
-        return self.env.open_client(self.settings)
+        return self.env.open_client(self.settings, self.cancel)
 
     @cached_property
     def watch(self) -> progress.Progress:
@@ -62,11 +63,6 @@ class Session:
         """How JSON is written."""
         pretty = self.given.get("pretty")
         return layout.Layout(pretty=True if pretty is None else pretty)
-
-    def destination(self, output_dir: str | None, *, skip_existing: bool) -> destination.Destination:
-        """Where files go: the command's own `-o`, else the global one."""
-        root = Path(output_dir).expanduser() if output_dir else self.settings.output_dir
-        return destination.Destination(root, skip_existing=skip_existing, layout=self.layout, fsync=bool(self.given.get("fsync")))
 
     def close(self) -> None:
         """Take down the progress line and give the connections back."""

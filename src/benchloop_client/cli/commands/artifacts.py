@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchloop_client.cli import ask
+from benchloop_client.cli import ask, options
 from benchloop_client.cli.lazy import lazy
-from benchloop_client.cli.options import Leaf, destination_options, group_option, job_option, task_option
 from benchloop_client.cli.session import Session
 
 if TYPE_CHECKING:
@@ -24,34 +23,22 @@ def command() -> None:
     """Artifacts of groups or jobs."""
 
 
-@command.command(cls=Leaf, example="bl artifacts download -g G1 --member 'verifier/*' -o data")
-@group_option()
-@job_option()
-@task_option()
+@command.command(cls=options.Leaf, example="bl artifacts download -g G1 --member 'verifier/*' -o data")
+@options.target_options(task=True)
 @click.option("--include", metavar="GLOB", help="Only artifacts whose name matches.")
 @click.option("--exclude", metavar="GLOB", help="Not the artifacts whose name matches.")
 @click.option("--list-only", is_flag=True, help="Print one JSON array of the artifacts (and the files inside) instead.")
-@click.option("--member", metavar="GLOB", help="Single files out of the archives: only those whose path inside matches.")
-@destination_options()
-@ask.pass_session
+@click.option("--member", metavar="GLOB", help="Single files out of the archives: those whose path inside matches.")
+@options.save_options()
+@ask.with_session
 def download(
-    session: Session,
-    *,
-    groups: tuple[str, ...],
-    jobs: tuple[str, ...],
-    task_id: str | None,
-    list_only: bool,
-    output_dir: str | None,
-    skip_existing: bool,
-    **globs: str | None,
+    session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], task_id: str | None, list_only: bool, save: options.Save, **globs: str | None
 ) -> int:
     """Write GROUP/JOB/NAME, JOB/NAME or TASK/JOB.tgz; or list what there is."""
     wanted = ask.targets(session, groups, jobs, task=task_id)
     work = ask.job(session)
-    source = actions.Source(groups=wanted.groups, jobs=wanted.jobs, task=wanted.task)
-    choice = actions.Choice(**globs)
+    source = lists.Source(groups=wanted.groups, jobs=wanted.jobs, task=wanted.task)
+    choice = lists.Choice(**globs)
     if list_only:
-        rows, report = lists.listed(work, source, choice=choice)
-        return ask.print_values(session, rows, report)
-    with session.destination(output_dir, skip_existing=skip_existing) as destination:
-        return ask.finish(session, actions.download(work, source, destination=destination, choice=choice))
+        return ask.print_values(session, *lists.listed(work, source, choice=choice))
+    return ask.save_files(session, save, source.ids, lambda target: actions.download(work, source, target, choice=choice))

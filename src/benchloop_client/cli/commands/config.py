@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchloop_client.cli import ask
+from benchloop_client.cli import ask, options
 from benchloop_client.cli.lazy import lazy
-from benchloop_client.cli.options import Leaf
 from benchloop_client.cli.session import Session
 from benchloop_client.cli.stdin import read_all
 
@@ -24,21 +23,22 @@ def command() -> None:
     """The local configuration file."""
 
 
-@command.command(name="set", cls=Leaf, example="bl config set --host http://127.0.0.1:8700 --api-key -")
+@command.command(name="set", cls=options.Leaf, example="bl config set --host http://127.0.0.1:8700 --api-key -")
 @click.option("--api-key", metavar="TEXT", help="Key to store; '-' reads it from stdin, so that it is in no process list.")
 @click.option("--host", metavar="TEXT", help="Base URL of the server.")
 @click.option("-o", "--output-dir", metavar="DIR", help="Download root.")
 @click.option("--allow-http/--no-allow-http", default=None, help="Whether the key may go over plain http to another machine.")
 @click.option("--config", metavar="FILE", help="The file to change (default ~/.benchloop/config.toml).")
-@ask.pass_session
-def set_(session: Session, *, api_key: str | None, config: str | None, **values: str | bool | None) -> int:
+@ask.with_session
+def set_(session: Session, *, config: str | None, **values: Any) -> int:
     """Store values; everything else in the file stays as it is."""
-    if api_key == "-":
-        api_key = read_all(session.env.stdin, "the key", session.output.note).strip()
-    changes = {name: value for name, value in {"host": values.get("host"), "api_key": api_key, **values}.items() if value not in (None, "")}
+    if values["api_key"] == "-":
+        values["api_key"] = read_all(session.env.stdin, "the key", session.output.note).strip()
+    order = ("host", "api_key", "output_dir", "allow_http")
+    changes = {name: values[name] for name in order if values[name] not in (None, "")}
     if not changes:
         raise click.BadParameter("provide at least one of --api-key/--host/--output-dir")
     path = settings.config_path(config or session.given.get("config"))
-    profile.save(path, {name: value for name, value in changes.items() if value is not None})
+    profile.save(path, changes)
     session.output.note(f"wrote config to {path}")
     return 0

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchloop_client.cli import ask, ids
+from benchloop_client.cli import ask, ids, options
 from benchloop_client.cli.lazy import lazy
-from benchloop_client.cli.options import Leaf, destination_options, task_option
 from benchloop_client.cli.session import Session
 
 if TYPE_CHECKING:
@@ -22,12 +21,12 @@ def command() -> None:
     """Job metadata of a download task."""
 
 
-@command.command(cls=Leaf, example="bl metadata download --task-id T1 -o data")
-@task_option(required=True)
-@destination_options()
-@ask.pass_session
-def download(session: Session, task_id: str, output_dir: str | None, skip_existing: bool) -> int:
+@command.command(cls=options.Leaf, example="bl metadata download --task-id T1 -o data")
+@options.task_option(required=True)
+@options.save_options()
+@ask.with_session
+def download(session: Session, *, task_id: str, save: options.Save) -> int:
     """Write the metadata of each job to TASK_metadata.zip."""
     task = ids.task_id(task_id)
-    with session.destination(output_dir, skip_existing=skip_existing) as destination:
-        return ask.finish(session, actions.metadata(ask.job(session), task, destination=destination))
+    work = ask.job(session)
+    return ask.save_files(session, save, (task,), lambda target: actions.metadata(work, task, target))

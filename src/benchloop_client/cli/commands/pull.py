@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchloop_client.cli import ask
+from benchloop_client.cli import ask, options
 from benchloop_client.cli.lazy import lazy
-from benchloop_client.cli.options import Leaf, destination_options, download_timeout_option, group_option, job_option
 from benchloop_client.cli.session import Session
 
 if TYPE_CHECKING:
@@ -24,29 +23,21 @@ def _resources(_ctx: click.Context, _param: click.Parameter, value: str) -> tupl
     unknown = [part for part in chosen if part not in _RESOURCES]
     if unknown:
         raise click.BadParameter(f"--with has unsupported value(s): {', '.join(unknown)}; choose from {', '.join(_RESOURCES)}")
+    if not chosen:
+        raise click.BadParameter(f"--with names nothing to fetch; choose from {', '.join(_RESOURCES)}")
     return chosen
 
 
-@click.command(name="pull", cls=Leaf, example="bl pull -g G1 --with metrics,trajectory,artifacts,tasks,jobs -o data")
-@group_option()
-@job_option()
-@click.option("--with", "resources", default="metrics,trajectory", show_default=True, callback=_resources, help=f"Any of {','.join(_RESOURCES)}.")
-@download_timeout_option()
-@destination_options()
-@ask.pass_session
-def command(
-    session: Session,
-    groups: tuple[str, ...],
-    jobs: tuple[str, ...],
-    resources: tuple[str, ...],
-    download_timeout: float | None,
-    output_dir: str | None,
-    skip_existing: bool,
-) -> int:
+@click.command(name="pull", cls=options.Leaf, example="bl pull -g G1 --with metrics,trajectory,artifacts,tasks,jobs -o data")
+@options.target_options()
+@click.option("--with", "resources", default="metrics,trajectory", show_default=True, metavar="LIST", callback=_resources, help="What to fetch.")
+@options.download_timeout_option()
+@options.save_options()
+@ask.with_session
+def command(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], resources: tuple[str, ...], save: options.Save) -> int:
     """Fetch groups or jobs into the documented file layout."""
     wanted = ask.targets(session, groups, jobs)
     work = ask.job(session)
-    with session.destination(output_dir, skip_existing=skip_existing) as destination:
-        if wanted.jobs:
-            return ask.finish(session, actions.pull_jobs(work, wanted.jobs, resources=resources, destination=destination))
-        return ask.finish(session, actions.pull_groups(work, wanted.groups, resources=resources, destination=destination))
+    if wanted.jobs:
+        return ask.save_files(session, save, wanted.jobs, lambda target: actions.pull_jobs(work, wanted.jobs, target, resources=resources))
+    return ask.save_files(session, save, wanted.groups, lambda target: actions.pull_groups(work, wanted.groups, target, resources=resources))

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchloop_client.cli import ask
+from benchloop_client.cli import ask, options
 from benchloop_client.cli.lazy import lazy
-from benchloop_client.cli.options import Leaf, destination_options, download_timeout_option, group_option, job_option, task_option
 from benchloop_client.cli.session import Session
 
 if TYPE_CHECKING:
@@ -24,41 +23,30 @@ def command() -> None:
     """Trajectories of groups or jobs."""
 
 
-@command.command(cls=Leaf, example="bl trajectory get -j J1 | jq '.[0].steps | length'")
-@group_option()
-@job_option()
-@download_timeout_option()
-@ask.pass_session
-def get(session: Session, groups: tuple[str, ...], jobs: tuple[str, ...], download_timeout: float | None) -> int:
+@command.command(cls=options.Leaf, example="bl trajectory get -j J1 | jq '.[0].steps | length'")
+@options.target_options()
+@options.download_timeout_option()
+@ask.with_session
+def get(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...]) -> int:
     """Print one JSON array, a document a job or an object a group."""
     wanted = ask.targets(session, groups, jobs)
     work = ask.job(session)
-    write = actions.write_job if wanted.jobs else actions.write_group
-    return ask.print_array(session, wanted.jobs or wanted.groups, lambda name, out, layout: write(work, name, out, layout=layout))
+    element = actions.job_element if wanted.jobs else actions.group_element
+    return ask.print_array(session, wanted.jobs or wanted.groups, lambda name, layout: element(work, name, layout=layout))
 
 
-@command.command(cls=Leaf, example="bl trajectory download -g G1 -o data")
-@group_option()
-@job_option()
-@task_option()
-@download_timeout_option()
-@destination_options()
-@ask.pass_session
-def download(
-    session: Session,
-    groups: tuple[str, ...],
-    jobs: tuple[str, ...],
-    task_id: str | None,
-    download_timeout: float | None,
-    output_dir: str | None,
-    skip_existing: bool,
-) -> int:
+@command.command(cls=options.Leaf, example="bl trajectory download -g G1 -o data")
+@options.target_options(task=True)
+@options.download_timeout_option()
+@options.save_options()
+@ask.with_session
+def download(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], task_id: str | None, save: options.Save) -> int:
     """Write JOB_trajectory.json, GROUP/trajectory.json or TASK_trajectories.zip."""
     wanted = ask.targets(session, groups, jobs, task=task_id)
     work = ask.job(session)
-    with session.destination(output_dir, skip_existing=skip_existing) as destination:
-        if wanted.task:
-            return ask.finish(session, task_archives.trajectories(work, wanted.task, destination=destination))
-        if wanted.jobs:
-            return ask.finish(session, actions.download_jobs(work, wanted.jobs, destination=destination))
-        return ask.finish(session, actions.download_groups(work, wanted.groups, destination=destination))
+    task = wanted.task
+    if task is not None:
+        return ask.save_files(session, save, (task,), lambda target: task_archives.trajectories(work, task, target))
+    if wanted.jobs:
+        return ask.save_files(session, save, wanted.jobs, lambda target: actions.download_jobs(work, wanted.jobs, target))
+    return ask.save_files(session, save, wanted.groups, lambda target: actions.download_groups(work, wanted.groups, target))

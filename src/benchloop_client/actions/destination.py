@@ -1,0 +1,176 @@
+"""Where files go: one output root with its journal; decides for each file whether it is fetched, asked after or kept, and puts it in place."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from benchloop_client.actions.layout import Layout
+from benchloop_client.contract.ids import file_name
+from benchloop_client.errors import BenchloopError, Cancelled, LocalError
+from benchloop_client.transfer import files
+from benchloop_client.transfer.files import Expect
+from benchloop_client.transfer.journal import Entry, Journal, Status
+from benchloop_client.transfer.plan import Claims, Decision, OnDisk, Wanted, decide
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a file gets: its bytes as they arrive, what they must be, and their version. `close` is called at the end, whatever happens."""
+
+    chunks: Iterable[bytes]
+    expect: Expect = field(default_factory=Expect)
+    etag: str | None = None
+    status: Status = "done"
+    unchanged: bool = False
+    close: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one file: it was `kept`, or written anew with `status` done or placeholder."""
+
+    path: Path
+    kept: bool = False
+    status: Status = "done"
+
+
+#: Opens the content of a file; an ETag asks for it only if it has changed since.
+Open = Callable[["str | None"], Content]
+
+
+class Destination:
+    """The output directory of one run. Safe between threads. `run` names what is done, so that an interrupted run is taken up again."""
+
+    def __init__(self, root: Path, *, layout: Layout, run: str = "", skip_existing: bool = False, fsync: bool = False) -> None:
+        self.root = root
+        self.layout = layout
+        self._run = run
+        self._skip_existing = skip_existing
+        self._fsync = fsync
+        self._claims = Claims()
+        self._lock = threading.Lock()
+        self._journal: Journal | None = None
+
+    def __enter__(self) -> Destination:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._journal is not None:
+            self._journal.close()
+
+    @property
+    def journal(self) -> Journal:
+        """Opened, with its folder, when the first file is due."""
+        with self._lock:
+            if self._journal is None:
+                self._journal = Journal(self.root)
+                if self._run:
+                    self._journal.begin(self._run)
+            return self._journal
+
+    def finish(self) -> None:
+        """Note that nothing failed: the next run of this name asks after every file again."""
+        if self._run and self._journal is not None:
+            self._journal.finish(self._run)
+
+    def save(self, path: str, source: str, open_content: Open, *, expect: Expect | None = None) -> Outcome:
+        """Put a file at `path` (relative, `/` between names that are safe). `source` names where its bytes come from.
+
+        Raises what the content raises, `IntegrityError`, `LocalError` and `DiskFull`; the failure is in the journal then.
+        """
+        expect = expect or Expect()
+        wanted = Wanted(path, source, expect.size, expect.sha256)
+        decision = self._claims.claim(wanted) or self.decision(wanted)
+        if decision.action == "conflict":
+            raise LocalError(f"{path} cannot be written: {decision.reason}")
+        if decision.action == "keep" or (decision.action == "rehash" and self._holds(path, decision.sha256)):
+            return Outcome(self.root / path, kept=True)
+        try:
+            return self._fetch(wanted, decision, open_content)
+        except Cancelled:
+            raise
+        except BenchloopError as error:
+            self.journal.add(Entry(path=path, source=source, status="failed", error=str(error)))
+            raise
+
+    def save_json(self, path: str, source: str, chunks: Callable[[], Iterable[bytes]]) -> Outcome:
+        """Put JSON text and a line end at `path`."""
+
+        def text() -> Iterator[bytes]:
+            yield from chunks()
+            yield b"\n"
+
+        return self.save(path, self.laid_out(source), lambda _etag: Content(text()))
+
+    def laid_out(self, source: str) -> str:
+        """The source of a JSON file: the same data in another layout is another file."""
+        return source if self.layout.pretty else f"{source} compact"
+
+    def decision(self, wanted: Wanted) -> Decision:
+        """Whether a file is fetched or kept, by the journal and what is on the disk."""
+        trusted = self.journal.trusted(wanted.path)
+        return decide(wanted, self.journal.get(wanted.path), self._on_disk(wanted.path), skip_existing=self._skip_existing, resumed=trusted)
+
+    def _fetch(self, wanted: Wanted, decision: Decision, open_content: Open) -> Outcome:
+        target = self.root / wanted.path
+        content = open_content(decision.etag)
+        try:
+            if content.unchanged and not self._confirmed(wanted.path):
+                content.close()
+                content = open_content(None)
+            if content.unchanged:
+                return Outcome(target, kept=True)
+            placed = files.place(target, content.chunks, root=self.root, expect=content.expect, fsync=self._fsync)
+        finally:
+            content.close()
+        etag = content.etag if content.status == "done" else None
+        self.journal.add(
+            Entry(
+                path=wanted.path,
+                source=wanted.source,
+                status=content.status,
+                size=placed.size,
+                sha256=placed.sha256,
+                etag=etag,
+                durable=placed.durable,
+            )
+        )
+        return Outcome(target, status=content.status)
+
+    def _confirmed(self, path: str) -> bool:
+        entry = self.journal.get(path)
+        return entry is not None and (entry.durable or self._holds(path, entry.sha256))
+
+    def _holds(self, path: str, sha256: str | None) -> bool:
+        """Whether the file still has that digest; then it is known from now on to have survived."""
+        try:
+            _, found = files.digest_of(self.root / path)
+        except OSError:
+            return False
+        if found == sha256:
+            self.journal.mark_durable(path)
+        return found == sha256
+
+    def _on_disk(self, path: str) -> OnDisk:
+        target = self.root / path
+        try:
+            status = target.lstat()
+        except FileNotFoundError:
+            return OnDisk("absent")
+        except OSError as error:
+            raise LocalError(f"{target} cannot be looked at: {error.strerror}") from None
+        return OnDisk("file", status.st_size) if target.is_file() else OnDisk("other")
+
+
+def in_group(group_id: str, *names: str) -> str:
+    """The relative path of a group's file: `<group>/<name>/…`, each made safe."""
+    return "/".join(file_name(name) for name in (group_id, *names))
+
+
+def beside(item_id: str, suffix: str) -> str:
+    """The relative path of an item's file in the root: `<id><suffix>`."""
+    return f"{file_name(item_id)}{suffix}"

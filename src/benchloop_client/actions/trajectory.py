@@ -1,0 +1,146 @@
+"""Trajectories of jobs and groups: documents go through as text, one at a time, and are only laid out anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from benchloop_client import paging
+from benchloop_client.actions.destination import Content, Destination, beside, in_group
+from benchloop_client.actions.events import Counter, Noted, Wrote
+from benchloop_client.actions.layout import Documents, Layout, object_chunks
+from benchloop_client.actions.report import Report
+from benchloop_client.actions.shapes import must_exist
+from benchloop_client.actions.work import Counted, Work, placed
+from benchloop_client.client import Stream
+from benchloop_client.errors import ApiError, NotFound
+
+
+def document(work: Work, job_id: str) -> bytes:
+    """The E10 document as the server wrote it."""
+    with work.client.job_trajectory_stream(job_id) as stream:
+        return checked(stream, job_id)
+
+
+def checked(stream: Stream, job_id: str) -> bytes:
+    """All of an answer that must be JSON. Raises `ApiError` for a web page."""
+    if stream.html:
+        raise ApiError(stream.status, f"a web page came instead of the trajectory of {job_id}")
+    return stream.read()
+
+
+def job_element(work: Work, job_id: str, *, layout: Layout) -> Iterator[bytes]:
+    """The document of one job as text."""
+    yield layout.text(document(work, job_id))
+
+
+def group_element(work: Work, group_id: str, *, layout: Layout) -> Iterator[bytes]:
+    """`{group_id, trajectories}` as text, documents in the order of the job list. Raises `NotFound` for an unknown group."""
+    source = _Lines(work, group_id) if work.client.has("group-lines") else _OneByOne(work, group_id)
+    yield from object_chunks((("group_id", group_id), ("trajectories", Documents(source.documents()))), layout)
+    without = source.jobs - source.found
+    if without > 0:
+        work.watch(Noted(f"{without} of {source.jobs} job(s) in {group_id} have no trajectory"))
+
+
+def download_jobs(work: Work, jobs: Sequence[str], destination: Destination) -> Report:
+    """Write `<job>_trajectory.json` of each job."""
+    counter = Counter(work.watch, "job trajectory downloads", "jobs", len(jobs))
+    return work.run(jobs, lambda job_id: save_job(work, job_id, destination), count=Counted(counter, "downloaded"))
+
+
+def download_groups(work: Work, groups: Sequence[str], destination: Destination) -> Report:
+    """Write `<group>/trajectory.json` of each group, one group after another: each fills the connections by itself."""
+    counter = Counter(work.watch, "group trajectory downloads", "groups", len(groups))
+    return work.in_turn(groups, lambda group_id: save_group(work, group_id, destination), count=Counted(counter, "downloaded"))
+
+
+def save_job(work: Work, job_id: str, destination: Destination) -> object:
+    """Write `<job>_trajectory.json`, unless the server says that it has not changed; returns its path."""
+    layout = destination.layout
+
+    def content(etag: str | None) -> Content:
+        stream = work.client.job_trajectory_stream(job_id, etag=etag)
+        if stream.unchanged:
+            return Content((), unchanged=True, close=stream.close)
+        texts: Callable[[], Iterable[bytes]] = lambda: (layout.text(checked(stream, job_id)), b"\n")
+        return Content(_later(texts), etag=stream.etag, close=stream.close)
+
+    source = destination.laid_out(f"job_trajectory {job_id}")
+    return placed(work, destination.save(beside(job_id, "_trajectory.json"), source, content), Wrote)
+
+
+def save_group(work: Work, group_id: str, destination: Destination) -> object:
+    """Write `<group>/trajectory.json`; returns its path."""
+    path = in_group(group_id, "trajectory.json")
+    outcome = destination.save_json(path, f"group_trajectory {group_id}", lambda: group_element(work, group_id, layout=destination.layout))
+    return placed(work, outcome, Wrote)
+
+
+class _Lines:
+    """The documents of a group from one stream of our server: one a line."""
+
+    def __init__(self, work: Work, group_id: str) -> None:
+        self._work, self._group_id = work, group_id
+        self.jobs = self.found = 0
+
+    def documents(self) -> Iterator[bytes]:
+        group = self._work.client.group(self._group_id)
+        self.jobs = int(group.get("present") or 0) if isinstance(group, dict) else 0
+        with self._work.client.group_trajectory_lines(self._group_id) as stream:
+            for line in lines(stream):
+                self.found += 1
+                yield line
+
+
+class _OneByOne:
+    """The documents of a group from an older server: the job list, then each job's document, fetched side by side and handed out in order."""
+
+    def __init__(self, work: Work, group_id: str) -> None:
+        self._work, self._group_id = work, group_id
+        self.jobs = self.found = 0
+
+    def documents(self) -> Iterator[bytes]:
+        for result in self._work.results(self._ids(), lambda job_id: document(self._work, job_id), ordered=True):
+            self.jobs += 1
+            if isinstance(result.error, NotFound):
+                continue
+            if result.error is not None:
+                raise result.error
+            assert result.value is not None
+            self.found += 1
+            yield result.value
+
+    def _ids(self) -> Iterator[str]:
+        count = 0
+        for count, job_id in enumerate(job_ids(self._work, self._group_id), 1):
+            yield job_id
+        if not count:
+            must_exist(self._work.client, self._group_id)
+
+
+def job_ids(work: Work, group_id: str) -> Iterator[str]:
+    """The ids of a group's jobs in the order of the list. Raises `ApiError` for a row without one."""
+    for row in paging.all_jobs(work.client, group_id):
+        if not isinstance(row.get("job_id"), str) or not row["job_id"]:
+            raise ApiError(200, f"a row in the job list of {group_id} has no job_id")
+        yield row["job_id"]
+
+
+def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a stream without their ends, blank ones left out; holds one line at a time."""
+    pending: list[bytes] = []
+    for chunk in chunks:
+        head, *rest = chunk.split(b"\n")
+        pending.append(head)
+        for piece in rest:
+            line = b"".join(pending)
+            pending = [piece]
+            if line.strip():
+                yield line
+    line = b"".join(pending)
+    if line.strip():
+        yield line
+
+
+def _later(texts: Callable[[], Iterable[bytes]]) -> Iterator[bytes]:
+    yield from texts()

@@ -1,0 +1,114 @@
+"""What every action is given: the client, who watches, and how JSON is laid out; and the one way to do something for many items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from benchloop_client.actions.destination import Outcome
+from benchloop_client.actions.events import Counter, Event, Skipped, Watch, unwatched
+from benchloop_client.actions.layout import Layout
+from benchloop_client.actions.report import Failure, Report
+from benchloop_client.client import Client
+from benchloop_client.contract.ids import BadId
+from benchloop_client.errors import BenchloopError, IntegrityError, LocalError
+from benchloop_client.transfer import pool
+
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Work:
+    """Passed from action to action; cheap to make."""
+
+    client: Client
+    watch: Watch = unwatched
+    layout: Layout = field(default_factory=Layout)
+
+    def results(self, items: Iterable[Item], task: Callable[[Item], Value], *, ordered: bool = False) -> Iterator[pool.Result[Item, Value]]:
+        """`task(item)` for each item on the pool of threads; errors that are not ours are raised, ours are in the results.
+
+        A refused key, a full disk and a cancel end the whole at once. A broken answer is asked for again within the retry budget.
+        """
+        width = pool.Width.of(self.client.settings.concurrency, pressure=self.client.pressure)
+        work = self._guarded(task)
+        for result in pool.run(items, work, width=width, cancel=self.client.cancel, ordered=ordered):
+            if result.error is not None and not isinstance(result.error, BenchloopError):
+                raise result.error
+            yield result
+
+    def run(
+        self, items: Iterable[Item], task: Callable[[Item], object], *, label: Callable[[Item], str] = str, count: Ended | None = None
+    ) -> Report:
+        """`task(item)` for each item; failures are reported in the order of the items. `count` is told of each that ended."""
+        done = 0
+        failures: dict[int, Failure] = {}
+        for result in self.results(items, task):
+            if result.error is None:
+                done += 1
+            else:
+                assert isinstance(result.error, BenchloopError)
+                failures[result.index] = Failure(label(result.item), result.error)
+            if count is not None:
+                count.ended(label(result.item), result.value, failed=result.error is not None)
+        return Report(done, tuple(failures[index] for index in sorted(failures)))
+
+    def in_turn(
+        self, items: Iterable[Item], task: Callable[[Item], object], *, label: Callable[[Item], str] = str, count: Ended | None = None
+    ) -> Report:
+        """As `run`, one item after another in this thread: for items that use the pool themselves."""
+        work = self._guarded(task)
+        done = 0
+        failures: list[Failure] = []
+        for item in items:
+            failed, value = False, None
+            try:
+                value = work(item)
+                done += 1
+            except pool.FATAL:
+                raise
+            except BenchloopError as error:
+                failures.append(Failure(label(item), error))
+                failed = True
+            if count is not None:
+                count.ended(label(item), value, failed=failed)
+        return Report(done, tuple(failures))
+
+    def _guarded(self, task: Callable[[Item], Value]) -> Callable[[Item], Value]:
+        def work(item: Item) -> Value:
+            try:
+                return self.client.retrying(lambda: task(item))
+            except BadId as error:
+                raise IntegrityError(str(error)) from None
+            except OSError as error:
+                raise LocalError(f"{error.strerror or error}: {error.filename or item}") from None
+
+        return work
+
+
+class Ended(Protocol):
+    """Is told of each item that ended, in the thread that runs the pool."""
+
+    def ended(self, label: str, value: object, *, failed: bool) -> None:
+        """One item ended; `value` is what its task returned."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Steps a counter for each item: with `verb` and the item's value when it has one, else the label."""
+
+    counter: Counter
+    verb: str
+
+    def ended(self, label: str, value: object, *, failed: bool) -> None:
+        """One item ended."""
+        self.counter.step("failed" if failed else self.verb, label if failed or value is None else str(value))
+
+
+def placed(work: Work, outcome: Outcome, event: Callable[[Path], Event]) -> Path:
+    """Tell the watcher what became of a file; returns its path."""
+    work.watch(Skipped(outcome.path) if outcome.kept else event(outcome.path))
+    return outcome.path
