@@ -16,36 +16,31 @@ _PIECE = 1024 * 1024
 #: Longer than any match, so that none is cut by the edge of a piece.
 _OVERLAP = 32 * 1024
 
-# A token may follow an escaped line break inside JSON (`\n`), whose `n` would otherwise look like a part of it.
-_EDGE = rb'(?:(?<![A-Za-z0-9_])|(?<=\\[nrt"]))'
 _PEM_KIND = rb"(?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-_PATTERNS: dict[str, bytes] = {
-    "private-key": rb"-----BEGIN "
-    + _PEM_KIND
-    + rb"(?:[A-Za-z0-9+/=\s\\:,.-]{64,20000}?-----END "
-    + _PEM_KIND
-    + rb"|[A-Za-z0-9+/=\s\\]{64,20000})",
-    "aws-key-id": _EDGE + rb"A(?:KIA|SIA)[A-Z2-7]{16}(?![A-Za-z0-9+/=])",
-    "aws-secret-key": rb"(?i:aws_?secret_?(?:access_?)?key)[\\\"'\s:=]{1,8}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])",
-    "github-token": rb"(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})(?![A-Za-z0-9_])",
-    "slack-token": rb"xox[abeoprs]-[0-9]{8,}-[0-9A-Za-z-]{16,}|xapp-[0-9]-[A-Z0-9]{8,}-[0-9]{8,}-[a-f0-9]{32,}",
-    "slack-webhook": rb"hooks\.slack\.com/services/T[A-Z0-9]{8,}/B[A-Z0-9]{8,}/[A-Za-z0-9]{20,}",
-    "anthropic-key": rb"sk-ant-[a-z]{3,8}[0-9]{2}-[A-Za-z0-9_-]{60,}",
-    "openai-key": rb"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{40,}|"
-    + _EDGE
-    + rb"sk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}(?![A-Za-z0-9])",
-    "google-key": _EDGE + rb"AIza[0-9A-Za-z_-]{35}(?![0-9A-Za-z_-])",
-    "huggingface-token": _EDGE + rb"hf_[A-Za-z]{34}(?![A-Za-z0-9])",
-    "benchloop-key": rb"blk_[0-9A-Za-z]{40,64}(?![0-9A-Za-z])",
-}
-_GROUPS = {kind.replace("-", "_"): kind for kind in _PATTERNS}
-_SECRET = re.compile(b"|".join(b"(?P<%s>%s)" % (group.encode(), _PATTERNS[kind]) for group, kind in _GROUPS.items()))
-#: Plain substrings, one of which is in every match: a piece without any of them needs no pattern.
-_MARKS = (
-    b"PRIVATE KEY", b"AKIA", b"ASIA", b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_", b"xox", b"xapp-", b"hooks.slack.com",
-    b"sk-ant-", b"sk-proj-", b"sk-svcacct-", b"sk-admin-", b"sk-None-", b"T3BlbkFJ", b"AIza", b"hf_", b"blk_",
-)  # fmt: skip
-_AWS_WORD = re.compile(rb"(?i)aws_?secret")
+_PEM = rb"-----BEGIN " + _PEM_KIND + rb"(?:[A-Za-z0-9+/=\s\\:,.-]{64,20000}?-----END " + _PEM_KIND + rb"|[A-Za-z0-9+/=\s\\]{64,20000})"
+_GITHUB = rb"(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})(?![A-Za-z0-9_])"
+_OPENAI = rb"sk-(?:(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{40,}|[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}(?![A-Za-z0-9]))"
+_SLACK = rb"xox[abeoprs]-[0-9]{8,}-[0-9A-Za-z-]{16,}|xapp-[0-9]-[A-Z0-9]{8,}-[0-9]{8,}-[a-f0-9]{32,}"
+#: Kind, what each match of it begins with, the pattern from there on, and whether a letter or digit may not stand before it.
+_RULES: tuple[tuple[str, tuple[bytes, ...], bytes, bool], ...] = (
+    ("private-key", (b"-----BEGIN ",), _PEM, False),
+    ("aws-key-id", (b"AKIA", b"ASIA"), rb"A(?:KIA|SIA)[A-Z2-7]{16}(?![A-Za-z0-9+/=])", True),
+    ("github-token", (b"ghp_", b"gho_", b"ghu_", b"ghs_", b"ghr_", b"github_pat_"), _GITHUB, False),
+    ("slack-token", (b"xox", b"xapp-"), _SLACK, True),
+    ("slack-webhook", (b"hooks.slack.com/",), rb"hooks\.slack\.com/services/T[A-Z0-9]{8,}/B[A-Z0-9]{8,}/[A-Za-z0-9]{20,}", False),
+    ("anthropic-key", (b"sk-ant-",), rb"sk-ant-[a-z]{3,8}[0-9]{2}-[A-Za-z0-9_-]{60,}", False),
+    ("openai-key", (b"sk-",), _OPENAI, True),
+    ("google-key", (b"AIza",), rb"AIza[0-9A-Za-z_-]{35}(?![0-9A-Za-z_-])", True),
+    ("huggingface-token", (b"hf_",), rb"hf_[A-Za-z]{34}(?![A-Za-z0-9])", True),
+    ("benchloop-key", (b"blk_",), rb"blk_[0-9A-Za-z]{40,64}(?![0-9A-Za-z])", False),
+)
+#: Plain searches and then one match at the place are many times faster than one alternation over every byte.
+_MARKS = tuple((mark, re.compile(pattern), kind, edge) for kind, marks, pattern, edge in _RULES for mark in marks)
+#: The one rule whose beginning is written in many ways; looked for in a lower-case copy.
+_AWS_MARKS = (b"aws_secret", b"awssecret")
+_AWS = re.compile(rb"(?i:aws_?secret_?(?:access_?)?key)[\\\"'\s:=]{1,8}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+#: What may stand before a token that needs an edge; `\n` and the like end in a letter when JSON escapes them.
+_EDGE = re.compile(rb"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))")
 _PLACEHOLDER = re.compile(
     rb"(?i)example|x{4}|placeholder|redacted|dummy|fake|your[_-]|changeme|1234567890|0123456789|abcdefghij|\.\.\.|(.)\1{7}"
 )
@@ -110,13 +105,34 @@ def redact_file(file: RunFile) -> RunFile:
 
 
 def _matches(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """Start, end and kind of each secret in `data`."""
-    if not any(mark in data for mark in _MARKS) and _AWS_WORD.search(data) is None:
-        return
-    for match in _SECRET.finditer(data):
-        kind = _GROUPS[str(match.lastgroup)]
-        if not _is_placeholder(match.group(), kind):
-            yield match.start(), match.end(), kind
+    """Start, end and kind of each secret in `data`, in order, none within another."""
+    found = sorted([*_marked(data), *_aws_secrets(data)])
+    done = 0
+    for start, end, kind in found:
+        if start >= done:
+            done = end
+            yield start, end, kind
+
+
+def _marked(data: bytes) -> Iterator[tuple[int, int, str]]:
+    for mark, pattern, kind, edge in _MARKS:
+        at = data.find(mark)
+        while at >= 0:
+            match = pattern.match(data, at)
+            if match is not None and (not edge or _EDGE.match(data, at)) and not _is_placeholder(match.group(), kind):
+                yield at, match.end(), kind
+            at = data.find(mark, match.end() if match is not None else at + len(mark))
+
+
+def _aws_secrets(data: bytes) -> Iterator[tuple[int, int, str]]:
+    lowered = data.lower()
+    for mark in _AWS_MARKS:
+        at = lowered.find(mark)
+        while at >= 0:
+            match = _AWS.match(data, at)
+            if match is not None and not _is_placeholder(match.group(), "aws-secret-key"):
+                yield match.end() - 40, match.end(), "aws-secret-key"
+            at = lowered.find(mark, at + len(mark))
 
 
 def _is_placeholder(found: bytes, kind: str) -> bool:
