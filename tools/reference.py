@@ -8,7 +8,6 @@ With --check nothing is written; exit 1 and the names of the pages that are not 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,7 +20,7 @@ from benchloop_client.cli.app import ROOT
 from benchloop_client.contract import metrics, resources
 from benchloop_client.contract.errors import STATUS, ErrorBody
 from benchloop_client.contract.operations import NOT_SERVED_YET, OPERATIONS
-from benchloop_server.settings import VARIABLES
+from benchloop_server import cli as server_cli
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
 WIDTH = 100
@@ -78,18 +77,13 @@ def records() -> Iterator[str]:
 def command_line() -> Iterator[str]:
     """The help of `bl` and of every command below it."""
     yield "`bl` and `bmcli` are the same program."
-    yield from _help(ROOT, click.Context(ROOT, info_name="bl", max_content_width=WIDTH, terminal_width=WIDTH))
+    yield from _help(ROOT, _context(ROOT, "bl"))
 
 
 def server() -> Iterator[str]:
-    """The help of `benchloop-server`, and its variables."""
-    program = Path(sys.executable).parent / "benchloop-server"
-    for arguments in ((), ("serve",), ("key",), ("key", "create"), ("key", "list"), ("key", "revoke")):
-        command = [str(program), *arguments, "--help"]
-        text = subprocess.run(command, capture_output=True, text=True, check=True, env={"COLUMNS": str(WIDTH)}).stdout
-        yield f"## benchloop-server {' '.join(arguments)}".rstrip() + f"\n\n```text\n{text.rstrip()}\n```\n"
-    yield "## Environment\n\nOptions win over variables, variables over defaults.\n"
-    yield from _table(("variable", "what it sets"), ((f"`{name}`", text) for name, text in VARIABLES.items()))
+    """The help of `benchloop-server` and of every command below it."""
+    yield "Options win over variables, variables over defaults."
+    yield from _help(server_cli.main, _context(server_cli.main, "benchloop-server"))
 
 
 PAGES = {
@@ -115,7 +109,11 @@ def _help(command: click.Command, context: click.Context) -> Iterator[str]:
         for name in command.list_commands(context):
             child = command.get_command(context, name)
             if child is not None and not child.hidden:
-                yield from _help(child, click.Context(child, info_name=name, parent=context, max_content_width=WIDTH, terminal_width=WIDTH))
+                yield from _help(child, _context(child, name, parent=context))
+
+
+def _context(command: click.Command, name: str, *, parent: click.Context | None = None) -> click.Context:
+    return command.make_context(name, [], parent=parent, resilient_parsing=True, max_content_width=WIDTH, terminal_width=WIDTH)
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
