@@ -29,7 +29,6 @@ ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
 GROUP = "demo-run"
 LOG = "server.log"
-STEPS = (0, 100)
 EVERYTHING = "metrics,trajectory,artifacts,tasks,jobs"
 START_LIMIT_S = 30
 LISTENING = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
@@ -90,7 +89,7 @@ def demonstrate(source: Path | None, folder: Path) -> None:
 def show(server: Server, source: Path | None, folder: Path) -> None:
     """Push, pull, and print what came of it."""
     if source is None:
-        pushed = push_sample(server, folder / "run")
+        pushed = push_sample(server, folder / "runs")
     else:
         print(
             f"Your run stays on this machine, so it is pushed with --allow-secrets: what looks like a key is not searched for.\n({source})"
@@ -110,22 +109,18 @@ def show(server: Server, source: Path | None, folder: Path) -> None:
     print(f"\nAll of it came from {server.address}")
 
 
-def push_sample(server: Server, run_folder: Path) -> list[dict[str, Any]]:
-    """Write the sample run, a folder for each training step, and push the steps into one group."""
-    pushed: list[dict[str, Any]] = []
-    for step in STEPS:
-        folder = run_folder / f"step-{step}"
-        write_sample(folder, step)
-        pushed += push(server, [str(folder), "--group", GROUP, "--step", str(step)])
-    return pushed
-
-
-def write_sample(folder: Path, step: int) -> None:
-    """One step of the sample run: seeded, so that everyone sees the same."""
-    command = [sys.executable, "-m", "benchloop_client.samples", str(folder), "--seed", str(step)]
+def push_sample(server: Server, runs: Path) -> list[dict[str, Any]]:
+    """Write the sample runs, one directory for each training step, and push them into one group."""
+    print(f"\n$ python -m benchloop_client.samples {_short(runs)}")
+    command = [sys.executable, "-m", "benchloop_client.samples", str(runs)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=COMMAND_LIMIT_S, check=False)
     if done.returncode != 0:
-        raise DemoFailed(f"the sample run could not be written: {done.stderr.strip()}")
+        raise DemoFailed(f"the sample runs could not be written: {done.stderr.strip()}")
+    pushed: list[dict[str, Any]] = []
+    for run_folder in sorted(runs.iterdir()):
+        step = run_folder.name.removeprefix("step-")
+        pushed += push(server, [str(run_folder), "--group", GROUP, "--step", step])
+    return pushed
 
 
 def push(server: Server, arguments: list[str]) -> list[dict[str, Any]]:

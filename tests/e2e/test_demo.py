@@ -46,7 +46,7 @@ def test_the_sample_demo_leaves_the_documented_files(sample: tuple[Path, subproc
     jobs = json.loads((group / "job_list.json").read_text("utf-8"))
     trajectories = json.loads((group / "trajectory.json").read_text("utf-8"))
     assert jobs["total"] == len(jobs["jobs"]) > 0
-    assert {job["step"] for job in jobs["jobs"]} == {0, 100}
+    assert {job["step"] for job in jobs["jobs"]} == {100, 200}
     assert {row["trajectory_id"] for row in trajectories["trajectories"]} <= {job["job_id"] for job in jobs["jobs"]}
     for name in ("overall_metrics.json", "detail_metrics.json", "task_list.json"):
         json.loads((group / name).read_text("utf-8"))
