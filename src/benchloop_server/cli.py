@@ -11,7 +11,6 @@ from typing import Any
 
 import click
 from alembic.util.exc import CommandError
-from sqlalchemy.exc import SQLAlchemyError
 
 from benchloop_client.contract.version import __version__
 from benchloop_server.app import create_app
@@ -19,7 +18,7 @@ from benchloop_server.features.accounts import service as accounts
 from benchloop_server.features.accounts.repository import KeyRow
 from benchloop_server.http import logs, serving
 from benchloop_server.kit.clock import format_optional, format_time
-from benchloop_server.kit.db import Database
+from benchloop_server.kit.db import Database, DatabaseError
 from benchloop_server.kit.errors import DomainError
 from benchloop_server.settings import DEFAULT_HOST, DEFAULT_PORT, VARIABLES, BadSetting, Settings, load
 from benchloop_server.sql.migrate import SchemaError, upgrade
@@ -165,7 +164,7 @@ def _sentences() -> Iterator[None]:
     """What the operator can do something about ends as one line; a bug keeps its traceback."""
     try:
         yield
-    except (BadSetting, SchemaError, DomainError, NotServed, CommandError, OSError, SQLAlchemyError) as error:
+    except (BadSetting, SchemaError, DomainError, NotServed, CommandError, OSError, DatabaseError) as error:
         line = " ".join(str(getattr(error, "orig", None) or error).split())
         raise click.ClickException(line) from error
 

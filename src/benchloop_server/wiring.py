@@ -7,13 +7,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from obstore.store import MemoryStore, S3Store
-from sqlalchemy.exc import SQLAlchemyError
 
 from benchloop_server.adapters.blobs_local import LocalBlobs
 from benchloop_server.adapters.blobs_object import ObjectBlobs
 from benchloop_server.features.accounts import service as accounts
 from benchloop_server.kit.blobs import BlobStore
-from benchloop_server.kit.db import Database
+from benchloop_server.kit.db import Database, DatabaseError
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.staging import sweep
 from benchloop_server.settings import BadSetting, Settings
@@ -48,7 +47,7 @@ def connect(settings: Settings) -> Database:
     make_private(settings.data)
     try:
         return Database(settings.database)
-    except (ValueError, SQLAlchemyError) as error:
+    except (ValueError, DatabaseError) as error:
         raise BadSetting(f"the database URL cannot be used: {error}") from error
 
 

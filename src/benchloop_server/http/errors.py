@@ -10,9 +10,9 @@ from typing import Any
 import structlog
 from litestar import Request, Response
 from litestar.exceptions import HTTPException, SerializationException, ValidationException
-from sqlalchemy.exc import OperationalError
 
 from benchloop_client.contract.errors import STATUS, Code, ErrorBody
+from benchloop_server.kit.db import passing_fault
 from benchloop_server.kit.errors import DomainError
 from benchloop_server.kit.verified import DamagedBlob
 
@@ -43,11 +43,10 @@ def on_framework_error(request: AnyRequest, error: HTTPException) -> Response[Er
 
 def on_bug(request: AnyRequest, error: Exception) -> Response[ErrorBody]:
     """Anything else is ours: the log has the traceback, the caller gets the id to find it by."""
-    if isinstance(error, OperationalError) and "locked" in str(error):
+    fault = passing_fault(error)
+    if fault == "busy":
         return _answer(request, Code.UNAVAILABLE, "the database is busy; try again")
-    if (isinstance(error, OSError) and error.errno == errno.ENOSPC) or (
-        isinstance(error, OperationalError) and "disk is full" in str(error)
-    ):
+    if fault == "full" or (isinstance(error, OSError) and error.errno == errno.ENOSPC):
         return _answer(request, Code.STORAGE_FULL, "the server's disk is full")
     _log.error("failed", request_id=_request_id(request), path=request.scope["path"], exc_info=error)
     return _answer(request, Code.INTERNAL, "the server failed on this request; its log has the reason under this request id")

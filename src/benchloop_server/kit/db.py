@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
-from sqlalchemy import Connection, create_engine, event, make_url, text
+from sqlalchemy import Connection, Row, create_engine, event, make_url, text
 from sqlalchemy.engine import Engine
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import SQLAlchemyError as DatabaseError
 
-__all__ = ["Connection", "Database"]
+__all__ = ["Connection", "Database", "DatabaseError", "Row", "passing_fault"]
 
 _WRITES = "benchloop_writes"
 _BUSY_SECONDS = 20
@@ -59,6 +61,13 @@ class Database:
     def close(self) -> None:
         """Let go of every connection."""
         self.engine.dispose()
+
+
+def passing_fault(error: Exception) -> Literal["busy", "full"] | None:
+    """What kept the database from its work though nothing is wrong with the request: another writer, or a full disk; None for anything else."""
+    if not isinstance(error, OperationalError):
+        return None
+    return "busy" if "locked" in str(error) else "full" if "disk is full" in str(error) else None
 
 
 def _prepare_sqlite(dbapi_connection: Any, _record: Any) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row
 
 from benchloop_client.contract.compression import BadFrames
 from benchloop_client.contract.ids import file_name
@@ -18,6 +17,7 @@ from benchloop_server.features.artifacts.archive_index import ArchiveIndex
 from benchloop_server.features.artifacts.tar_entry import BadArchive
 from benchloop_server.features.groups import service as groups
 from benchloop_server.kit import cursors
+from benchloop_server.kit.db import Row
 from benchloop_server.kit.errors import bad_request, not_found
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
