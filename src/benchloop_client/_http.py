@@ -134,8 +134,9 @@ class Http:
 
     def _open_once(self, call: Call) -> Stream:
         url = self.url(call)
-        response = self._send(call, url)
         hops = 0
+        self._refuse_clear_text(self._settings.host, url, 0)
+        response = self._send(call, url)
         while call.follow and response.status in _REDIRECTS:
             hops += 1
             url = self._next_hop(url, response, hops)
@@ -149,9 +150,11 @@ class Http:
         return Stream(self, call, response, url)
 
     def url(self, call: Call) -> str:
-        """The full address of `call`; empty query values that are None are left out."""
+        """The full address of `call`, whose path may be an address of its own; query values that are None are left out."""
         query = urlencode([(name, _text(value)) for name, value in (call.query or {}).items() if value is not None])
-        return f"{self._settings.host}{call.path}" + (f"?{query}" if query else "")
+        if "://" in call.path.split("?")[0]:
+            return call.path
+        return f"{self._settings.host}/{call.path.lstrip('/')}" + (f"?{query}" if query else "")
 
     def _send(self, call: Call, url: str) -> Response:
         headers = self._headers(call, url)
@@ -186,17 +189,23 @@ class Http:
 
     def _next_hop(self, url: str, response: Response, hops: int) -> str:
         target = urljoin(url, response.headers.get("location", ""))
+        new = self._refuse_clear_text(url, target, response.status)
+        if hops > MAX_REDIRECTS:
+            raise ApiError(response.status, f"more than {MAX_REDIRECTS} redirects, the last one to {new}")
+        return target
+
+    @staticmethod
+    def _refuse_clear_text(source: str, target: str, status: int) -> Origin:
+        """The origin of `target`. Raises `ApiError` if it is none, holds credentials, or is clear text where `source` is not."""
         try:
             new = Origin.of(target)
         except ValueError:
-            raise ApiError(response.status, "the redirect leads to no usable address") from None
-        if hops > MAX_REDIRECTS:
-            raise ApiError(response.status, f"more than {MAX_REDIRECTS} redirects, the last one to {new}")
-        if Origin.of(url).scheme == "https" and new.scheme == "http":
-            raise ApiError(response.status, f"the redirect from https to {new} in clear text was not followed")
+            raise ApiError(status, "the server names an address that cannot be used") from None
+        if Origin.of(source).scheme == "https" and new.scheme == "http":
+            raise ApiError(status, f"the way from https to {new} in clear text was not taken")
         if urlsplit(target).username is not None:
-            raise ApiError(response.status, f"the redirect to {new} holds credentials and was not followed")
-        return target
+            raise ApiError(status, f"the address at {new} holds credentials and was not asked")
+        return new
 
     def _check(self, call: Call, response: Response, url: str, *, redirected: bool) -> None:
         """Raise what the status means; return for 2xx, and for 304 where the call asked for it."""
@@ -204,8 +213,8 @@ class Http:
         headers = answers.lower(response.headers)
         at_home = Origin.of(url) == self._settings.origin
         if 200 <= status < 300 or (status == 304 and "If-None-Match" in (call.headers or {})):
-            if redirected and answers.is_html(headers) and (not at_home or answers.names_a_login(url)):
-                raise AuthError(f"{Origin.of(url)} answered with a login page: the request was redirected there; is the key still valid?")
+            if answers.is_html(headers) and (not at_home or (redirected and answers.names_a_login(url))):
+                raise AuthError(f"{Origin.of(url)} answered with a web page, probably a login: the server sent us there; is the key valid?")
             return
         if status in _REDIRECTS:
             raise answers.redirect_error(status, url, headers.get("location", ""))

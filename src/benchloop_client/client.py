@@ -146,6 +146,10 @@ class Client:
         call = self._call("job_artifact_bytes", {"job_id": job_id}, headers={**_if_changed(etag), **_rest(start, if_range)})
         return self._http.open(replace(call, wants_gzip=True))
 
+    def artifact_link_stream(self, url: str, *, etag: str | None = None) -> Stream:
+        """The bytes behind an artifact's own `url` (absolute, or relative to the host); the key goes to the configured origin only."""
+        return self._http.open(Call("GET", url, headers=_if_changed(etag), wants_gzip=url.split("?")[0].endswith((".tgz", ".gz"))))
+
     def job_artifact_members(self, job_id: str) -> Any:
         """The files inside a job's archive; our own route."""
         return self._json("job_artifact_members", job_id=job_id)
@@ -157,6 +161,16 @@ class Client:
     def media_stream(self, oss_uri: str, mime_type: str | None = None) -> Stream:
         """E16."""
         return self._http.open(self._call("media_file", {}, query={"ossUri": oss_uri, "mime": mime_type or ""}))
+
+    # ---- reports ------------------------------------------------------------------------------------------------------------------
+
+    def job_report(self, job_id: str) -> Any:
+        """E17."""
+        return self._json("job_report", job_id=job_id)
+
+    def group_report(self, group_id: str) -> Any:
+        """E18."""
+        return self._json("group_report", group_id=group_id)
 
     # ---- download tasks ---------------------------------------------------------------------------------------------------------
 
