@@ -64,7 +64,7 @@ class Database:
 
 
 def passing_fault(error: Exception) -> Literal["busy", "full"] | None:
-    """What kept the database from its work though nothing is wrong with the request: another writer, or a full disk; None for anything else."""
+    """What kept the database from a request that has nothing wrong with it: another writer, or a full disk; None for anything else."""
     if not isinstance(error, OperationalError):
         return None
     return "busy" if "locked" in str(error) else "full" if "disk is full" in str(error) else None
