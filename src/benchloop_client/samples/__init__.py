@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchloop_client.samples.generator import GROUP_STEPS, SampleRun, write_samples
+from benchloop_client.samples.generator import GROUP_STEPS, SampleRun, write_run, write_samples
 from benchloop_client.samples.large import large_run, write_large
 
-__all__ = ["GROUP_STEPS", "SampleRun", "large_run", "write_large", "write_samples"]
+__all__ = ["GROUP_STEPS", "SampleRun", "large_run", "write_large", "write_run", "write_samples"]

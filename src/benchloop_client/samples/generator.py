@@ -36,6 +36,11 @@ def write_samples(out: Path, *, seed: int = 7) -> list[SampleRun]:
     return [_write_run(out / f"step-{step}", step, seed) for step in GROUP_STEPS]
 
 
+def write_run(out: Path, *, step: int = GROUP_STEPS[-1], seed: int = 7) -> Path:
+    """Write the run directory of one training step at `out` and return `out`. Raises `OSError`."""
+    return _write_run(out, step, seed).path
+
+
 def _write_run(folder: Path, step: int, seed: int) -> SampleRun:
     dice = Random(f"{seed}/{step}")
     job = (str(uuid5(NAMESPACE_URL, f"benchloop/sample/{seed}/{step}")), f"house-tasks-step-{step}")
