@@ -148,7 +148,7 @@ class Client:
 
     def artifact_link_stream(self, url: str, *, etag: str | None = None) -> Stream:
         """The bytes behind an artifact's own `url` (absolute, or relative to the host); the key goes to the configured origin only."""
-        return self._http.open(Call("GET", url, headers=_if_changed(etag), wants_gzip=url.split("?")[0].endswith((".tgz", ".gz"))))
+        return self._http.open(Call("GET", url, headers=_if_changed(etag), wants_gzip=url.partition("?")[0].endswith((".tgz", ".gz"))))
 
     def job_artifact_members(self, job_id: str) -> Any:
         """The files inside a job's archive; our own route."""

@@ -19,7 +19,7 @@ from benchloop_client.errors import ConfigError, UsageError
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
 
 DEFAULT_HOST = "https://benchmark-analysis.alibaba-inc.com"
 DOCUMENTED_HOSTS = frozenset({"benchmark-analysis.alibaba-inc.com", "pre-benchmark-analysis.alibaba-inc.com"})

@@ -86,7 +86,7 @@ class Journal:
 
     def add(self, entry: Entry) -> None:
         """Append `entry` (its `at` is filled in). Raises `DiskFull` or `LocalError`."""
-        entry = msgspec.structs.replace(entry, at=entry.at or _now())
+        entry = msgspec.structs.replace(entry, path=_utf8(entry.path), at=entry.at or _now())
         with self._lock:
             offset = self._write(msgspec.json.encode(entry) + b"\n")
             self._offsets[_number(entry.path)] = offset
@@ -96,6 +96,7 @@ class Journal:
 
     def get(self, path: str) -> Entry | None:
         """The latest entry for `path`, None if there is none."""
+        path = _utf8(path)
         with self._lock:
             offset = self._offsets.get(_number(path))
             entry = self._read(offset) if offset is not None else None
@@ -104,7 +105,7 @@ class Journal:
     def trusted(self, path: str) -> bool:
         """True when the entry for `path` was written by the unfinished run that is being resumed."""
         with self._lock:
-            offset = self._offsets.get(_number(path), -1)
+            offset = self._offsets.get(_number(_utf8(path)), -1)
         return self._trusted_from is not None and offset >= self._trusted_from
 
     def mark_durable(self, path: str) -> None:
@@ -204,8 +205,13 @@ def _entry(line: bytes) -> Entry | None:
         return None
 
 
+def _utf8(path: str) -> str:
+    """A path of bytes that are no UTF-8 in a form that JSON can hold."""
+    return path.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _number(path: str) -> int:
-    return int.from_bytes(hashlib.blake2b(path.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+    return int.from_bytes(hashlib.blake2b(path.encode("utf-8"), digest_size=8).digest(), "big")
 
 
 def _now() -> str:

@@ -107,13 +107,15 @@ def _arrivals(
 ) -> Iterator[Result[Item, Value]]:
     source = enumerate(items)
     behind: set[int] = set()
+    drawn = 0
     more = True
     while more or crew.under_way:
-        while more and crew.under_way < width.current + 1 and _in_window(behind, width, ordered=ordered):
+        while more and crew.under_way < width.current + 1 and not (ordered and _too_far(behind, drawn, width)):
             piece = next(source, None)
             if piece is None:
                 more = False
                 break
+            drawn += 1
             behind.add(piece[0])
             crew.give(piece, width.current)
         if not crew.under_way:
@@ -127,9 +129,9 @@ def _arrivals(
             raise result.error
 
 
-def _in_window(behind: set[int], width: Width, *, ordered: bool) -> bool:
+def _too_far(behind: set[int], drawn: int, width: Width) -> bool:
     """When order matters, one slow item must not let the results behind it pile up."""
-    return not (ordered and behind) or max(behind) - min(behind) < _WINDOW * max(width.current, 4)
+    return bool(behind) and drawn - min(behind) >= _WINDOW * max(width.current, 4)
 
 
 def _in_order(arrived: Iterator[Result[Item, Value]]) -> Iterator[Result[Item, Value]]:

@@ -89,9 +89,9 @@ class Scripted:
                 self.end_headers()
                 self.wfile.write(answer.body)
 
-            do_GET = do_POST = do_PUT = handle_any  # noqa: N815
+            do_GET = do_POST = do_PUT = handle_any
 
-            def log_message(self, format: str, *args: object) -> None:
+            def log_message(self, *args: object) -> None:
                 """Stay silent."""
 
             def handle(self) -> None:

@@ -14,9 +14,8 @@ import pytest
 from benchloop_client.client import Client
 from benchloop_client.contract.resources import DownloadTaskCreate, UploadsCheck
 from benchloop_client.errors import ApiError, AuthError, Cancelled, NetworkError, NotFound, UsageError
-
-from .conftest import KEY
-from .scripted import Answer, Asked, Scripted, as_json, scripted
+from tests.unit.client.conftest import KEY
+from tests.unit.client.scripted import Answer, Asked, Scripted, as_json, scripted
 
 Connect = Callable[..., Client]
 HTML = Answer(200, b"<!doctype html><html>secret page</html>", {"Content-Type": "text/html"})
@@ -95,9 +94,11 @@ def test_any_other_error_body_gives_a_plain_sentence(connect: Connect, body: byt
 
 def test_a_server_that_echoes_the_key_does_not_make_us_print_it(connect: Connect) -> None:
     key = "unusual.key+with/signs"
-    with scripted(in_turn(as_json({"error": f"{key} and unusual.key%2Bwith%2Fsigns"}, 400))) as server:
-        with pytest.raises(ApiError, match=r"\*\*\* and \*\*\*"):
-            connect(server.address, api_key=key).job("J")
+    with (
+        scripted(in_turn(as_json({"error": f"{key} and unusual.key%2Bwith%2Fsigns"}, 400))) as server,
+        pytest.raises(ApiError, match=r"\*\*\* and \*\*\*"),
+    ):
+        connect(server.address, api_key=key).job("J")
 
 
 def test_a_web_page_is_not_json(connect: Connect) -> None:
@@ -263,7 +264,9 @@ def test_a_cancel_ends_a_pause_within_a_second(connect: Connect) -> None:
         assert time.monotonic() - begun < 1.3
 
 
-@pytest.mark.parametrize("answer", [Answer(404), Answer(302, headers={"Location": "/x"}), HTML, as_json([1]), as_json({"version": 3}), Answer(401)])
+@pytest.mark.parametrize(
+    "answer", [Answer(404), Answer(302, headers={"Location": "/x"}), HTML, as_json([1]), as_json({"version": 3}), Answer(401)]
+)
 def test_an_old_server_has_no_version(connect: Connect, answer: Answer) -> None:
     with scripted(in_turn(answer)) as server:
         client = connect(server.address)

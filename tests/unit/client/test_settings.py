@@ -50,7 +50,9 @@ def test_an_empty_value_counts_as_unset() -> None:
     assert settings({"BENCHLOOP_HOST": ""}, host="", api_key="").host == DEFAULT_HOST
 
 
-@pytest.mark.parametrize("host", ["bench.example.com", "localhost:8000", "ftp://x", "http://", "https://h?x=1", "https://h#f", "https://u:p@h", "https://a b"])
+@pytest.mark.parametrize(
+    "host", ["bench.example.com", "localhost:8000", "ftp://x", "http://", "https://h?x=1", "https://h#f", "https://u:p@h", "https://a b"]
+)
 def test_a_host_that_is_no_full_address_is_a_usage_error(host: str) -> None:
     with pytest.raises(UsageError) as caught:
         settings(host=host)
@@ -178,7 +180,8 @@ def test_saving_where_nothing_can_be_written_says_so() -> None:
 
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
-    code = "import sys, benchloop_client; print([m for m in ('msgspec', 'urllib3', 'ssl', 'click', 'rich', 'tomlkit', 'json') if m in sys.modules])"
+    heavy = ("msgspec", "urllib3", "ssl", "click", "rich", "tomlkit", "json")
+    code = f"import sys, benchloop_client; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, timeout=30)
     assert done.stdout.strip() == "[]"
 
