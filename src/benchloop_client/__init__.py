@@ -10,10 +10,11 @@ Names are loaded when first used, so that importing the package costs next to no
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING
 
 from benchloop_client.contract.version import __version__
 
+# Type checkers take this name for true; importing `typing` for it would cost every start of `bl` more than all the rest of this file.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from benchloop_client.client import Body, Client
     from benchloop_client.errors import (
