@@ -1,4 +1,4 @@
-"""Where files go: one output root with its journal; decides for each file whether it is fetched, asked after or kept, and puts it in place."""
+"""Where files go: one output root with its journal; each file is fetched, asked after or kept, and put in its place whole."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ class Destination:
         self._claims = Claims()
         self._lock = threading.Lock()
         self._journal: Journal | None = None
+        self._resumed = False
 
     def __enter__(self) -> Destination:
         return self
@@ -68,12 +69,16 @@ class Destination:
         with self._lock:
             if self._journal is None:
                 self._journal = Journal(self.root)
-                if self._run:
-                    self._journal.begin(self._run)
+                self._resumed = bool(self._run) and self._journal.begin(self._run)
             return self._journal
 
+    @property
+    def resumed(self) -> bool:
+        """Whether an earlier run of this name broke off."""
+        return self._resumed if self.journal else False
+
     def finish(self) -> None:
-        """Note that nothing failed: the next run of this name asks after every file again."""
+        """Note that the run came to its end: the next one of this name asks after every file again."""
         if self._run and self._journal is not None:
             self._journal.finish(self._run)
 
@@ -105,6 +110,14 @@ class Destination:
             yield b"\n"
 
         return self.save(path, self.laid_out(source), lambda _etag: Content(text()))
+
+    def kept(self, path: str, source: str) -> Outcome | None:
+        """What is there already and need not be made again, before anything is asked for."""
+        wanted = Wanted(path, source)
+        decision = self.decision(wanted)
+        if decision.action == "keep" or (decision.action == "rehash" and self._holds(path, decision.sha256)):
+            return Outcome(self.root / path, kept=True)
+        return None
 
     def laid_out(self, source: str) -> str:
         """The source of a JSON file: the same data in another layout is another file."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Union
+from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Traced:
     text: str
 
 
-Event = Union[CountStarted, Counted, Moved, Wrote, Downloaded, Skipped, Filtered, Archiving, Noted, Warned, Traced]
+Event: TypeAlias = "CountStarted | Counted | Moved | Wrote | Downloaded | Skipped | Filtered | Archiving | Noted | Warned | Traced"
 Watch = Callable[[Event], None]
 
 

@@ -57,9 +57,12 @@ class Gathered:
 
     def array(self) -> Iterator[bytes]:
         """The array as text with a line end, elements in the order asked for."""
-        elements = (Nested(lambda _layout, place=self._places[index]: self._text(*place)) for index in sorted(self._places))
+        elements = (self._element(self._places[index]) for index in sorted(self._places))
         yield from array_chunks(elements, self._work.layout)
         yield b"\n"
+
+    def _element(self, place: tuple[int, int]) -> Nested:
+        return Nested(lambda _layout: self._text(*place))
 
     def _text(self, start: int, size: int) -> Iterator[bytes]:
         while size:

@@ -152,8 +152,12 @@ def _value_chunks(value: Any, layout: Layout) -> Iterator[bytes]:
         yield from value.chunks()
         yield (layout.line() if value.count else b"") + b"]"
     elif isinstance(value, Documents):
-        yield from array_chunks((Nested(lambda inner, text=text: iter((inner.text(text),))) for text in value.texts), layout)
+        yield from array_chunks(map(_document, value.texts), layout)
     elif isinstance(value, Nested):
         yield from value.render(layout)
     else:
         yield layout.value(value)
+
+
+def _document(text: bytes) -> Nested:
+    return Nested(lambda layout: iter((layout.text(text),)))

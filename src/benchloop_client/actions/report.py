@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from benchloop_client.errors import AuthError, BenchloopError, NetworkError
@@ -9,10 +10,16 @@ from benchloop_client.errors import AuthError, BenchloopError, NetworkError
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One item that failed; `label` is its id, or `<id>:<resource>` in a pull."""
+    """One item that failed; `label` is its id, or `<id>:<resource>`; `about` says which part of it (`meta: `), where that is not clear."""
 
     label: str
     error: BenchloopError
+    about: str = ""
+
+    @property
+    def text(self) -> str:
+        """What went wrong, for a person and for manifests."""
+        return f"{self.about}{self.error}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +30,12 @@ class Report:
     failures: tuple[Failure, ...] = ()
     what: str = "id(s)"
 
+    @classmethod
+    def of_all(cls, reports: Iterable[Report], *, what: str = "id(s)") -> Report:
+        """Several runs as one."""
+        parts = list(reports)
+        return cls(sum(part.done for part in parts), tuple(failure for part in parts for failure in part.failures), what)
+
     @property
     def ok(self) -> bool:
         """Nothing failed."""
@@ -32,6 +45,11 @@ class Report:
     def unreachable(self) -> bool:
         """Nothing went well, and every failure was that the server could not be reached."""
         return not self.done and bool(self.failures) and all(isinstance(failure.error, NetworkError) for failure in self.failures)
+
+    @property
+    def broken_off(self) -> bool:
+        """Something failed that another try may bring: the same command then goes on where this one stopped."""
+        return any(isinstance(failure.error, NetworkError) for failure in self.failures)
 
     @property
     def refused(self) -> bool:

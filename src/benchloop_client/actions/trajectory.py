@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from benchloop_client import paging
 from benchloop_client.actions.destination import Content, Destination, beside, in_group
@@ -62,8 +62,7 @@ def save_job(work: Work, job_id: str, destination: Destination) -> object:
         stream = work.client.job_trajectory_stream(job_id, etag=etag)
         if stream.unchanged:
             return Content((), unchanged=True, close=stream.close)
-        texts: Callable[[], Iterable[bytes]] = lambda: (layout.text(checked(stream, job_id)), b"\n")
-        return Content(_later(texts), etag=stream.etag, close=stream.close)
+        return Content(_laid_out(stream, job_id, layout), etag=stream.etag, close=stream.close)
 
     source = destination.laid_out(f"job_trajectory {job_id}")
     return placed(work, destination.save(beside(job_id, "_trajectory.json"), source, content), Wrote)
@@ -93,7 +92,7 @@ class _Lines:
 
 
 class _OneByOne:
-    """The documents of a group from an older server: the job list, then each job's document, fetched side by side and handed out in order."""
+    """The documents of a group from an older server: the job list, then each job's document, fetched side by side, handed out in order."""
 
     def __init__(self, work: Work, group_id: str) -> None:
         self._work, self._group_id = work, group_id
@@ -111,10 +110,11 @@ class _OneByOne:
             yield result.value
 
     def _ids(self) -> Iterator[str]:
-        count = 0
-        for count, job_id in enumerate(job_ids(self._work, self._group_id), 1):
+        empty = True
+        for job_id in job_ids(self._work, self._group_id):
+            empty = False
             yield job_id
-        if not count:
+        if empty:
             must_exist(self._work.client, self._group_id)
 
 
@@ -142,5 +142,6 @@ def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def _later(texts: Callable[[], Iterable[bytes]]) -> Iterator[bytes]:
-    yield from texts()
+def _laid_out(stream: Stream, job_id: str, layout: Layout) -> Iterator[bytes]:
+    yield layout.text(checked(stream, job_id))
+    yield b"\n"

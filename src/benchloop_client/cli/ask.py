@@ -77,7 +77,7 @@ def save_files(session: Session, save: Save, wanted: Sequence[str], action: Call
         root, layout=session.layout, run=run, skip_existing=save.skip_existing, fsync=bool(session.given.get("fsync"))
     ) as target:
         report = action(target)
-        if report.ok:
+        if not report.broken_off:
             target.finish()
     session.watch.close()
     return exits.of_report(report, session)
@@ -93,6 +93,8 @@ def _print(session: Session, chunks: Iterable[bytes]) -> None:
 def _name_of(session: Session, wanted: Sequence[str]) -> str:
     """A name that only the same command with the same ids and options has."""
     ctx = click.get_current_context()
-    said = sorted((name, repr(value)) for name, value in ctx.params.items() if name not in {"groups", "jobs", "output_dir", "skip_existing"})
+    said = sorted(
+        (name, repr(value)) for name, value in ctx.params.items() if name not in {"groups", "jobs", "output_dir", "skip_existing"}
+    )
     digest = hashlib.sha256(repr((said, list(wanted), session.layout)).encode("utf-8", "surrogatepass")).hexdigest()
     return f"{ctx.command_path} {digest[:16]}"

@@ -65,7 +65,7 @@ def of_report(report: Report, session: Session) -> int:
         return Exit.DONE
     output.error(f"{len(report.failures)} {report.what} failed:")
     for failure in report.failures:
-        output.error(f"  - {failure.label}: {failure.error}")
+        output.error(f"  - {failure.label}: {failure.text}")
     if report.refused:
         return Exit.AUTH
     return Exit.NETWORK if report.unreachable else Exit.FAILED

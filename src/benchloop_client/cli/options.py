@@ -112,7 +112,9 @@ def save_options() -> Decorator:
 def job_filter_options() -> Decorator:
     """`--template`, `--status` and `--instance-id` of the job list as one argument `filters`."""
     names = ("template", "status", "instance_id")
-    texts = [click.option(f"--{name.replace('_', '-')}", metavar="TEXT", help=f"Only jobs with this {name.partition('_')[0]}.") for name in names]
+    texts = [
+        click.option(f"--{name.replace('_', '-')}", metavar="TEXT", help=f"Only jobs with this {name.partition('_')[0]}.") for name in names
+    ]
     return _bundle("filters", dict, names, *texts)
 
 

@@ -32,7 +32,14 @@ def command() -> None:
 @options.save_options()
 @ask.with_session
 def download(
-    session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], task_id: str | None, list_only: bool, save: options.Save, **globs: str | None
+    session: Session,
+    *,
+    groups: tuple[str, ...],
+    jobs: tuple[str, ...],
+    task_id: str | None,
+    list_only: bool,
+    save: options.Save,
+    **globs: str | None,
 ) -> int:
     """Write GROUP/JOB/NAME, JOB/NAME or TASK/JOB.tgz; or list what there is."""
     wanted = ask.targets(session, groups, jobs, task=task_id)

@@ -36,7 +36,9 @@ def create(session: Session, *, groups: tuple[str, ...], filters: dict[str, Any]
     """Print one JSON array with the task of each group."""
     wanted = ask.groups_only(session, "download-tasks", groups, ())
     work = ask.job(session)
-    return ask.print_array(session, wanted, lambda group, layout: actions.created_element(work, group, filters=filters | more, layout=layout))
+    return ask.print_array(
+        session, wanted, lambda group, layout: actions.created_element(work, group, filters=filters | more, layout=layout)
+    )
 
 
 @command.command(cls=options.Leaf, example="bl download-tasks get T1")

@@ -30,7 +30,9 @@ def _resources(_ctx: click.Context, _param: click.Parameter, value: str) -> tupl
 
 @click.command(name="pull", cls=options.Leaf, example="bl pull -g G1 --with metrics,trajectory,artifacts,tasks,jobs -o data")
 @options.target_options()
-@click.option("--with", "resources", default="metrics,trajectory", show_default=True, metavar="LIST", callback=_resources, help="What to fetch.")
+@click.option(
+    "--with", "resources", default="metrics,trajectory", show_default=True, metavar="LIST", callback=_resources, help="What to fetch."
+)
 @options.download_timeout_option()
 @options.save_options()
 @ask.with_session
@@ -40,4 +42,6 @@ def command(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...],
     work = ask.job(session)
     if wanted.jobs:
         return ask.save_files(session, save, wanted.jobs, lambda target: actions.pull_jobs(work, wanted.jobs, target, resources=resources))
-    return ask.save_files(session, save, wanted.groups, lambda target: actions.pull_groups(work, wanted.groups, target, resources=resources))
+    return ask.save_files(
+        session, save, wanted.groups, lambda target: actions.pull_groups(work, wanted.groups, target, resources=resources)
+    )

@@ -1,0 +1,244 @@
+"""Artifacts of groups, jobs or a download task as files: each with its own bytes, whole and checked, or a failure with its name."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from benchloop_client import paging
+from benchloop_client.actions import artifact_lists as lists
+from benchloop_client.actions.artifact_lists import Artifact, Choice, Source
+from benchloop_client.actions.destination import Content, Destination
+from benchloop_client.actions.events import Counter, Downloaded, Filtered, Moved, Noted, Skipped, Warned, Watch
+from benchloop_client.actions.report import Failure, Report
+from benchloop_client.actions.work import Counted, Work, placed
+from benchloop_client.client import Stream
+from benchloop_client.contract.ids import encoded, file_name
+from benchloop_client.errors import ApiError, BenchloopError, IntegrityError, NotFound
+from benchloop_client.transfer.files import Expect
+
+#: A valid gzip'd tar without entries: what the documented client writes where an archive is missing.
+PLACEHOLDER = gzip.compress(b"\0" * 10240, mtime=0)
+_ARCHIVES = (".tgz", ".tar.gz")
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a job's files go: the names of the folders, and whether names are written as task downloads write them."""
+
+    folders: tuple[str, ...]
+    task: bool = False
+
+    def of(self, job_id: str, name: str) -> str:
+        """The path of an artifact."""
+        if self.task:
+            return "/".join((*map(file_name, self.folders), f"{encoded(job_id)}.tgz"))
+        return "/".join(map(file_name, (*self.folders, job_id, name)))
+
+    def of_member(self, job_id: str, path: str) -> str:
+        """The path of a file out of the job's archive."""
+        job = encoded(job_id) if self.task else file_name(job_id)
+        return "/".join((*map(file_name, self.folders), job, *map(file_name, path.split("/"))))
+
+
+def download(work: Work, source: Source, destination: Destination, *, choice: Choice) -> Report:
+    """Write `<group>/<job>/<name>`, `<job>/<name>` or `<task>/<job>.tgz`; with `choice.member` the chosen files inside them instead."""
+    if source.task is not None:
+        return _download_task(work, source.task, destination, choice)
+    if source.jobs:
+        return _download_jobs(work, source.jobs, destination, choice)
+    return Report.of_all([download_group(work, group_id, destination, choice=choice) for group_id in source.groups])
+
+
+def download_group(work: Work, group_id: str, destination: Destination, *, choice: Choice, quiet: bool = False) -> Report:
+    """Write `<group>/<job>/<name>` of each job; the list comes in one go from a server of ours."""
+    jobs: dict[str, list[Artifact] | None] = {}
+    report = work.in_turn([group_id], lambda group: jobs.update(_jobs_of(work, group, choice)))
+    if not report.ok:
+        return report
+    count = None if quiet else Counted(Counter(work.watch, f"group artifact jobs {group_id}", "jobs", len(jobs)), "processed")
+    fetch = _Fetch(work, destination, choice, _Place((group_id,)))
+    return _collected(work, jobs, lambda job_id: fetch.job(job_id, jobs[job_id]), count)
+
+
+def download_job(work: Work, job_id: str, destination: Destination, *, choice: Choice) -> list[Failure]:
+    """Write `<job>/<name>`; returns the failures."""
+    return _Fetch(work, destination, choice, _Place(())).job(job_id, None)
+
+
+def _jobs_of(work: Work, group_id: str, choice: Choice) -> dict[str, list[Artifact] | None]:
+    """The jobs of a group with their artifacts, None where those have still to be listed."""
+    if work.client.server_version() is None or choice.member is not None:
+        return dict.fromkeys(lists.known_jobs(work, group_id))
+    found: dict[str, list[Artifact]] = {}
+    for row in paging.all_group_artifacts(work.client, group_id):
+        job_id = row.get("job_id")
+        if not isinstance(job_id, str) or not job_id:
+            raise ApiError(200, f"a row in the artifact list of {group_id} has no job_id")
+        found.setdefault(job_id, []).append(lists.from_row(job_id, row))
+    return {job_id: lists.with_links(artifacts) for job_id, artifacts in found.items()}
+
+
+def _download_jobs(work: Work, jobs: Iterable[str], destination: Destination, choice: Choice) -> Report:
+    jobs = list(jobs)
+    listing = Counted(Counter(work.watch, "job artifact listings", "jobs", len(jobs)), "listed")
+    found: dict[str, list[Artifact] | None] = {}
+    failures: list[Failure] = []
+    for result in work.results(jobs, lambda job_id: [] if choice.member else lists.of_job(work, job_id), ordered=True):
+        if isinstance(result.error, BenchloopError):
+            failures.append(Failure(result.item, result.error))
+        else:
+            found[result.item] = None if choice.member else result.value
+        listing.ended(result.item, None, failed=result.error is not None)
+    label = "job artifacts" if len(jobs) == 1 else "job artifact downloads"
+    count = Counted(Counter(work.watch, label, "jobs", len(found), timed=len(jobs) == 1), "downloaded")
+    fetch = _Fetch(work, destination, choice, _Place(()))
+    report = _collected(work, found, lambda job_id: fetch.job(job_id, found[job_id]), count)
+    return Report(report.done, (*failures, *report.failures))
+
+
+def _download_task(work: Work, task_id: str, destination: Destination, choice: Choice) -> Report:
+    jobs: list[str] = []
+    report = work.in_turn([task_id], lambda task: jobs.extend(lists.task_jobs(work, task)[1]))
+    if not report.ok:
+        return report
+    count = Counted(Counter(work.watch, f"task artifact jobs {task_id}", "jobs", len(jobs), timed=True), "processed")
+    fetch = _Fetch(work, destination, choice, _Place((task_id,), task=True))
+    return _collected(work, jobs, fetch.task_job, count)
+
+
+def _collected(work: Work, jobs: Iterable[str], task: Callable[[str], list[Failure]], count: Counted | None) -> Report:
+    """Run `task` for each job; what it returns and what it raises are the failures, in the order of the jobs."""
+    done, failures = 0, []
+    for result in work.results(jobs, task, ordered=True):
+        own = [Failure(result.item, result.error)] if isinstance(result.error, BenchloopError) else result.value or []
+        failures += own
+        done += not own
+        if count is not None:
+            count.ended(result.item, None, failed=bool(own))
+    return Report(done, tuple(failures))
+
+
+@dataclass(frozen=True)
+class _Fetch:
+    """Fetches what one job has."""
+
+    work: Work
+    destination: Destination
+    choice: Choice
+    place: _Place
+
+    def job(self, job_id: str, artifacts: list[Artifact] | None) -> list[Failure]:
+        """All chosen artifacts of a job; one that fails does not stop the others."""
+        if self.choice.member is not None:
+            return self._members(job_id)
+        artifacts = lists.of_job(self.work, job_id) if artifacts is None else artifacts
+        failures = []
+        for artifact in artifacts:
+            try:
+                self._artifact(artifact, artifacts)
+            except (NotFound, ApiError, IntegrityError) as error:
+                failures.append(Failure(f"{job_id}:{artifact.name}", error))
+        return failures
+
+    def task_job(self, job_id: str) -> list[Failure]:
+        """The archive of a job of a download task, without a look at the list."""
+        if self.choice.member is not None:
+            return self._members(job_id)
+        artifact = Artifact(job_id, f"{encoded(job_id)}.tgz", url="E26")
+        self._artifact(artifact, ())
+        return []
+
+    def _artifact(self, artifact: Artifact, siblings: Iterable[Artifact]) -> None:
+        if not self.choice.takes(artifact.name):
+            self.work.watch(Filtered(artifact.name))
+            return
+        if not artifact.url:
+            self.work.watch(Noted(f"no artifact for job={artifact.job_id} ({artifact.error_code or 'no url'})"))
+            if artifact.absent:
+                return
+        lists.check(artifact, siblings)
+        content = partial(_content, self.work, artifact)
+        expect = Expect(artifact.size, artifact.sha256)
+        path = self.place.of(artifact.job_id, artifact.name)
+        outcome = self.destination.save(path, f"artifact {artifact.job_id} {artifact.name}", content, expect=expect)
+        if outcome.kept:
+            self.work.watch(Skipped(outcome.path))
+        elif outcome.status == "placeholder":
+            self.work.watch(Warned(f"no artifact for job={artifact.job_id}, wrote empty {outcome.path}"))
+        else:
+            self.work.watch(Downloaded(outcome.path))
+
+    def _members(self, job_id: str) -> list[Failure]:
+        failures = []
+        for member in lists.members_of(self.work, job_id):
+            path = member["path"]
+            if not self.choice.takes_member(path):
+                continue
+            try:
+                self._member(job_id, path, Expect(member.get("size"), member.get("sha256")))
+            except (NotFound, ApiError, IntegrityError) as error:
+                failures.append(Failure(f"{job_id}:{path}", error))
+        return failures
+
+    def _member(self, job_id: str, path: str, expect: Expect) -> None:
+        def content(_etag: str | None) -> Content:
+            stream = self.work.client.job_artifact_member_stream(job_id, path)
+            return Content(_told(stream, path, self.work.watch), expect, stream.etag, close=stream.close)
+
+        outcome = self.destination.save(self.place.of_member(job_id, path), f"member {job_id} {path}", content, expect=expect)
+        placed(self.work, outcome, Downloaded)
+
+
+def _content(work: Work, artifact: Artifact, etag: str | None) -> Content:
+    """An artifact's bytes; the documented placeholder where an archive is missing (404, or a web page in its place)."""
+    archive = artifact.name.endswith(_ARCHIVES)
+    try:
+        stream = _opened(work, artifact, etag)
+    except NotFound:
+        if not archive:
+            raise
+        return _placeholder()
+    if stream.unchanged:
+        return Content((), unchanged=True, close=stream.close)
+    if stream.html and archive:
+        stream.close()
+        return _placeholder()
+    chunks = _told(stream, artifact.name, work.watch)
+    expect = Expect(artifact.size if artifact.size is not None else stream.length, artifact.sha256)
+    return Content(_whole_gzip(chunks, artifact.name) if archive else chunks, expect, stream.etag, close=stream.close)
+
+
+def _opened(work: Work, artifact: Artifact, etag: str | None) -> Stream:
+    if artifact.link is None:
+        return work.client.job_artifact_stream(artifact.job_id, etag=etag)
+    if work.client.settings.origin.scheme == "https" and artifact.link.startswith("http://"):
+        raise IntegrityError("the server names an address in clear text for this artifact; it was not followed")
+    return work.client.artifact_link_stream(artifact.link, etag=etag)
+
+
+def _placeholder() -> Content:
+    return Content((PLACEHOLDER,), status="placeholder")
+
+
+def _whole_gzip(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """`chunks`, refused unless they begin as gzip does: nothing at all, or an error page without a type, is no archive."""
+    head = b""
+    rest = iter(chunks)
+    for chunk in rest:
+        head += chunk
+        if len(head) >= len(_GZIP):
+            break
+    if not head.startswith(_GZIP):
+        raise IntegrityError(f"{name} is no gzip archive: {'nothing' if not head else 'something else'} arrived")
+    yield head
+    yield from rest
+
+
+def _told(stream: Stream, name: str, watch: Watch) -> Iterator[bytes]:
+    for chunk in stream:
+        watch(Moved(name, stream.received, stream.wire_length))
+        yield chunk
