@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import ssl
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -106,11 +107,11 @@ def redirect_error(status: int, url: str, location: str) -> BenchloopError:
 
 def transport_fault(error: Exception, origin: Origin) -> Retryable | BenchloopError:
     """A failed request in words; `Retryable` unless asking again cannot help."""
-    cause = error.__cause__ or error
     if isinstance(error, fault.ProxyError):
         return Retryable(NetworkError(f"the proxy on the way to {origin} failed: {_words(error)}"), unsent=True)
-    if isinstance(error, fault.SSLError) or type(cause).__name__ == "SSLCertVerificationError":
-        return NetworkError(f"no trusted TLS connection to {origin}: {_words(error)}")
+    if isinstance(error, fault.SSLError):
+        words = f"no trusted TLS connection to {origin}: {_words(error)}"
+        return NetworkError(words) if _is_about_trust(error) else Retryable(NetworkError(words), unsent=True)
     if isinstance(error, fault.NameResolutionError):
         return Retryable(NetworkError(f"host {origin.host} is not known"), unsent=True)
     if isinstance(error, fault.ConnectTimeoutError) and not isinstance(error, fault.NewConnectionError):
@@ -173,21 +174,29 @@ def _some_of(response: urllib3.BaseHTTPResponse) -> bytes:
         return b""
 
 
+def _is_about_trust(error: BaseException) -> bool:
+    """True when the certificate was refused: asking again would not change that."""
+    return isinstance(_innermost(error), ssl.SSLCertVerificationError)
+
+
 def _words(error: BaseException) -> str:
     """The innermost reason of a transport error, in a few words."""
-    seen: set[int] = set()
-    reason: BaseException = error
-    while id(reason) not in seen:
-        seen.add(id(reason))
-        inner = getattr(reason, "original_error", None) or reason.__cause__ or _nested(reason)
-        if not isinstance(inner, BaseException):
-            break
-        reason = inner
-    if isinstance(reason, OSError) and getattr(reason, "verify_message", None):
-        return str(reason.verify_message)  # type: ignore[attr-defined]
+    reason = _innermost(error)
+    if isinstance(reason, ssl.SSLCertVerificationError):
+        return reason.verify_message
     if isinstance(reason, OSError) and reason.strerror:
         return reason.strerror.lower()
     return (str(reason) or type(reason).__name__)[:120]
+
+
+def _innermost(error: BaseException) -> BaseException:
+    seen: set[int] = set()
+    while id(error) not in seen:
+        seen.add(id(error))
+        inner = getattr(error, "original_error", None) or error.__cause__ or _nested(error)
+        if isinstance(inner, BaseException):
+            error = inner
+    return error
 
 
 def _nested(error: BaseException) -> BaseException | None:

@@ -98,12 +98,18 @@ class _Zlib:
         self._begun = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        while data:
+        more = False
+        while data or more:
             if self._tool.eof:
+                data = data.lstrip(b"\0")  # padding between and after members
+                if not data:
+                    return
                 self._tool = zlib.decompressobj(self._window)
             piece = self._decompress(data)
             if piece:
                 yield piece
+            # A full piece may have more behind it even if all input is taken in.
+            more = len(piece) == _PIECE
             data = self._tool.unconsumed_tail or self._tool.unused_data
 
     def _decompress(self, data: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -10,10 +11,14 @@ from itertools import count
 from typing import Any
 
 import pytest
+import urllib3
 
+from benchloop_client._answers import transport_fault
+from benchloop_client._retry import Retryable
 from benchloop_client.client import Client
 from benchloop_client.contract.resources import DownloadTaskCreate, UploadsCheck
 from benchloop_client.errors import ApiError, AuthError, Cancelled, NetworkError, NotFound, UsageError
+from benchloop_client.settings import Origin
 from tests.unit.client.conftest import KEY
 from tests.unit.client.scripted import Answer, Asked, Scripted, as_json, scripted
 
@@ -286,3 +291,40 @@ def test_a_new_server_says_what_it_can(connect: Connect) -> None:
 def test_answers_of_another_shape_are_api_errors(connect: Connect) -> None:
     with scripted(in_turn(as_json({"missing": 3}))) as server, pytest.raises(ApiError, match="shape"):
         connect(server.address).uploads_check(UploadsCheck(kind="media", sha256=[]))
+
+
+def test_a_proxy_is_used_and_gets_its_own_credentials(connect: Connect) -> None:
+    with scripted(in_turn(as_json({"x": 1}))) as proxy:
+        environ = {"HTTP_PROXY": proxy.address.replace("//", "//user:p%40ss@"), "HOME": "/nonexistent"}
+        assert connect("http://bench.invalid", allow_http=True, environ=environ).job("J") == {"x": 1}
+    asked = proxy.asked[0]
+    assert asked.headers["host"] == "bench.invalid"
+    assert asked.headers["proxy-authorization"] == "Basic dXNlcjpwQHNz"
+
+
+def test_a_dead_proxy_does_not_show_its_password(connect: Connect) -> None:
+    environ = {"HTTP_PROXY": "http://user:topsecret@127.0.0.1:9", "HOME": "/nonexistent"}
+    with pytest.raises(NetworkError, match="proxy") as caught:
+        connect("http://bench.invalid", allow_http=True, environ=environ, retry=0).job("J")
+    assert "topsecret" not in str(caught.value)
+
+
+def test_other_kinds_of_proxy_are_refused_in_words(connect: Connect) -> None:
+    environ = {"ALL_PROXY": "socks5://127.0.0.1:9", "HOME": "/nonexistent"}
+    with pytest.raises(UsageError, match="socks5"):
+        connect("http://bench.invalid", allow_http=True, environ=environ).job("J")
+
+
+def test_an_unknown_host_is_a_network_error() -> None:
+    connection = urllib3.connection.HTTPConnection("bench.invalid")
+    error = urllib3.exceptions.NameResolutionError("bench.invalid", connection, socket.gaierror(-2, "Name or service not known"))
+    fault = transport_fault(error, Origin.of("https://bench.invalid"))
+    assert isinstance(fault, Retryable) and fault.unsent
+    assert str(fault.error) == "network: host bench.invalid is not known"
+
+
+def test_a_closed_client_says_so(connect: Connect) -> None:
+    client = connect("http://127.0.0.1:9")
+    client.close()
+    with pytest.raises(NetworkError, match="closed"):
+        client.job("J")
