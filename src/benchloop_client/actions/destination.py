@@ -66,6 +66,9 @@ class Destination:
     @property
     def journal(self) -> Journal:
         """Opened, with its folder, when the first file is due."""
+        return self._opened()
+
+    def _opened(self) -> Journal:
         with self._lock:
             if self._journal is None:
                 self._journal = Journal(self.root)
@@ -75,7 +78,8 @@ class Destination:
     @property
     def resumed(self) -> bool:
         """Whether an earlier run of this name broke off."""
-        return self._resumed if self.journal else False
+        self._opened()
+        return self._resumed
 
     def finish(self) -> None:
         """Note that the run came to its end: the next one of this name asks after every file again."""

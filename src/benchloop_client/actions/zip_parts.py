@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO, Any, cast
 
 from benchloop_client.transfer import files
 
@@ -53,18 +55,20 @@ class Parts:
         return self._root / self._folder / name
 
 
-class _Pipe:
+class _Pipe(io.RawIOBase):
     """The file that `zipfile` writes to; what was written is taken out again at once. It cannot seek, so sizes follow the data."""
 
     def __init__(self) -> None:
         self._pending: list[bytes] = []
 
-    def write(self, data: bytes, /) -> int:
+    def writable(self) -> bool:
+        """It only takes."""
+        return True
+
+    def write(self, data: Any, /) -> int:
+        """Keep a copy until it is taken."""
         self._pending.append(bytes(data))
         return len(data)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
 
     def taken(self) -> bytes:
         """What was written since the last call."""
@@ -76,7 +80,7 @@ class _Pipe:
 def zip_chunks(entries: Iterable[tuple[str, Path | bytes]]) -> Iterator[bytes]:
     """A ZIP of the entries in their order, deflated, ZIP64 where needed, in constant memory; equal entries give equal bytes."""
     pipe = _Pipe()
-    with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+    with zipfile.ZipFile(cast(IO[bytes], pipe), "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
         for name, source in entries:
             info = zipfile.ZipInfo(name)
             info.external_attr = _FILE_MODE

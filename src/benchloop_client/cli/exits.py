@@ -54,6 +54,8 @@ def settle(error: BaseException, session: Session) -> int:
         if isinstance(error, kind):
             text = str(error) or "interrupted"
             output.error(f"{text}; {hint}" if hint else text)
+            for detail in getattr(error, "details", ()):
+                output.error(f"  - {detail}")
             return code
     return _unexpected(error, session)
 

@@ -31,11 +31,11 @@ _FORMATS = click.Choice(("auto", "harbor", "atif", "tau"))
 @click.option("--redact", is_flag=True, help="Replace keys and tokens found in the files before sending.")
 @click.option("--allow-secrets", is_flag=True, help="Send the files as they are, keys and tokens included.")
 @ask.with_session
-def command(session: Session, *, path: Path, format_: str, redact: bool, allow_secrets: bool, **options: Any) -> int:
+def command(session: Session, *, path: Path, format_: str, redact: bool, allow_secrets: bool, **told: Any) -> int:
     """Upload run directories; sends only what is new."""
     if redact and allow_secrets:
         raise click.BadParameter("--redact and --allow-secrets are mutually exclusive")
     secrets: actions.Secrets = "redact" if redact else "allow" if allow_secrets else "stop"
-    pushed = actions.push(ask.job(session), actions.Request(path, format=format_, secrets=secrets, **options))
+    pushed = actions.push(ask.job(session), actions.Request(path, format=format_, secrets=secrets, **told))
     code = ask.print_values(session, [actions.as_json(group) for group in pushed.groups], pushed.report)
     return code or int(any(group.rejected for group in pushed.groups))
