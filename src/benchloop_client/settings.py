@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import ipaddress
 import os
 import re
@@ -61,14 +62,10 @@ class Origin:
     host: str
     port: int
 
-    @classmethod
-    def of(cls, url: str) -> Origin:
+    @staticmethod
+    def of(url: str) -> Origin:
         """The origin of an absolute http(s) URL. Raises `ValueError` for anything else."""
-        parts = urlsplit(url)
-        scheme = parts.scheme.lower()
-        if scheme not in _PORTS or not parts.hostname:
-            raise ValueError("not an absolute http or https URL")
-        return cls(scheme, parts.hostname.lower().rstrip("."), parts.port or _PORTS[scheme])
+        return _origin(url)
 
     @property
     def loopback(self) -> bool:
@@ -79,6 +76,15 @@ class Origin:
         host = f"[{self.host}]" if ":" in self.host else self.host
         port = "" if self.port == _PORTS[self.scheme] else f":{self.port}"
         return f"{self.scheme}://{host}{port}"
+
+
+@functools.lru_cache(maxsize=512)
+def _origin(url: str) -> Origin:
+    parts = urlsplit(url)
+    scheme = parts.scheme.lower()
+    if scheme not in _PORTS or not parts.hostname:
+        raise ValueError("not an absolute http or https URL")
+    return Origin(scheme, parts.hostname.lower().rstrip("."), parts.port or _PORTS[scheme])
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,8 @@ def _part_name(target: Path) -> Path:
 
 
 def _make_folder(folder: Path, root: Path) -> None:
+    if folder.is_dir():
+        return
     folder.mkdir(parents=True, exist_ok=True)
     # Once more after making it: a link may have appeared on the way in the meantime.
     if not Path(os.path.realpath(folder)).is_relative_to(Path(os.path.realpath(root))):
