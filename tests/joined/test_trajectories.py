@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
@@ -27,11 +28,11 @@ def trajectory(served: Served, job_id: str, **options: object) -> urllib3.BaseHT
     return served.get(f"/openapi/jobs/{job_id}/trajectory", **options)
 
 
-def blob(served: Served, kind: str = "trajectory") -> Path:
-    """The file that holds the only upload of this kind."""
+def stored(served: Served) -> tuple[Path, int, int]:
+    """Where the only trajectory is stored: file, offset, length."""
     with served.services.db.read() as connection:
-        name = connection.execute(select(uploads.c.blob).where(uploads.c.kind == kind)).scalar_one()
-    return next(path for path in (served.data / "blobs").rglob(name))
+        row = connection.execute(select(uploads).where(uploads.c.kind == "trajectory")).one()
+    return next(path for path in (served.data / "blobs").rglob(row.blob)), row.blob_offset, row.stored_size
 
 
 @pytest.mark.parametrize("steps", [1, 3, 500])
@@ -135,10 +136,10 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(bytes(data))
 
 
-DAMAGE: dict[str, Callable[[Path], None]] = {
-    "flipped": lambda path: flip(path, path.stat().st_size // 2),
-    "cut": lambda path: path.write_bytes(path.read_bytes()[:-10]) and None,
-    "gone": lambda path: path.unlink(),
+DAMAGE: dict[str, Callable[[Path, int, int], None]] = {
+    "flipped": lambda path, offset, length: flip(path, offset + length // 2),
+    "cut": lambda path, offset, length: os.truncate(path, offset + length - 10),
+    "gone": lambda path, *_: path.unlink(),
 }
 
 
@@ -146,7 +147,7 @@ DAMAGE: dict[str, Callable[[Path], None]] = {
 @pytest.mark.parametrize("headers", [{}, ZSTD], ids=["plain", "zstd"])
 def test_damage_is_an_error_and_never_a_document(served: Served, damage: str, headers: dict[str, str]) -> None:
     push(served, Sent("j1", document=document("j1", "g1", steps=200)))
-    DAMAGE[damage](blob(served))
+    DAMAGE[damage](*stored(served))
     answer = trajectory(served, "j1", headers=headers)
     assert answer.status == 500
     assert json.loads(answer.data)["code"] == "data_damaged"
@@ -162,8 +163,8 @@ def noisy(job_id: str) -> bytes:
 def test_damage_behind_the_first_megabyte_breaks_the_connection(served: Served, headers: dict[str, str]) -> None:
     sent = noisy("j1")
     push(served, Sent("j1", document=sent))
-    path = blob(served)
-    assert path.stat().st_size > 1 << 20
-    flip(path, path.stat().st_size - 3)
+    path, offset, length = stored(served)
+    assert length > 1 << 20
+    flip(path, offset + length - 3)
     with pytest.raises((urllib3.exceptions.ProtocolError, http.client.IncompleteRead)):
         trajectory(served, "j1", headers=headers)

@@ -224,5 +224,3 @@ def test_many_uploads_of_the_same_bytes_at_once(served: Served) -> None:
         thread.join(30)
     assert [status for status, _ in answers] == [200] * 8  # type: ignore[misc]
     assert sum(answer["created"] for _, answer in answers) == 1  # type: ignore[misc]
-
-

@@ -56,7 +56,7 @@ def respond(request: AnyRequest, body: Body) -> Response[Any]:
     if (part := _part(request, body)) is not None:
         start, stop, status = *part, 206
         headers["content-range"] = f"bytes {start}-{stop - 1}/{body.length}"
-    headers["content-length"] = str(stop - start)
+    headers |= {"content-length": str(stop - start), "content-type": body.media_type}  # the handler's own type would win over `media_type`
     chunks = body.open(start, stop)
     first = next(chunks, b"")
     stream = _in_threads(chain([first], chunks), chunks, _limiter(request))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from benchloop_client.contract.compression import BadFrames, decode, frame
+from benchloop_server.kit.verified import Place
 
 #: Small pieces are joined until a chunk has this many bytes, so that a body of many small jobs does not go out in as many writes.
 CHUNK = 1 << 18
@@ -29,27 +30,23 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True)
-class Blob:
-    """A blob of zstd frames: its key and what it measures in both forms, bytes."""
+class Frames:
+    """Stored zstd frames: where they are, and how many bytes they decode to."""
 
-    key: str
+    place: Place
     plain_length: int
-    stored_length: int
 
     @property
     def lengths(self) -> tuple[int, int]:
         """(plain, stored) bytes."""
-        return self.plain_length, self.stored_length
+        return self.plain_length, self.place.length
 
 
-Segment: TypeAlias = "Literal | Blob"
+Segment: TypeAlias = "Literal | Frames"
 
 
-class Reader(Protocol):
-    """Reads a whole blob in chunks, and raises instead of giving the last chunk when the bytes are not what was stored."""
-
-    def __call__(self, key: str, length: int) -> Iterator[bytes]:
-        """The chunks of blob `key`, which must have `length` bytes."""
+#: Reads a whole place in chunks, and raises instead of giving the last chunk when the bytes are not what was stored.
+Reader: TypeAlias = Callable[[Place], Iterator[bytes]]
 
 
 def literal(plain: bytes) -> Literal:
@@ -75,7 +72,7 @@ def stored_body(segments: Iterable[Segment], read: Reader) -> Iterator[bytes]:
         if isinstance(segment, Literal):
             yield segment.stored
         else:
-            yield from read(segment.key, segment.stored_length)
+            yield from read(segment.place)
 
 
 def plain_body(segments: Iterable[Segment], read: Reader) -> Iterator[bytes]:
@@ -111,10 +108,10 @@ def locate(segments: Iterable[Segment], offset: int) -> tuple[int, int] | None:
     return None
 
 
-def _decoded(blob: Blob, read: Reader) -> Iterator[bytes]:
-    missing = blob.plain_length
-    for chunk in decode(read(blob.key, blob.stored_length), limit=blob.plain_length):
+def _decoded(frames: Frames, read: Reader) -> Iterator[bytes]:
+    missing = frames.plain_length
+    for chunk in decode(read(frames.place), limit=frames.plain_length):
         missing -= len(chunk)
         yield chunk
     if missing:
-        raise BadFrames(f"blob {blob.key} decodes to {missing} bytes less than were stored")
+        raise BadFrames(f"what is stored at {frames.place} decodes to {missing} bytes less than it should")

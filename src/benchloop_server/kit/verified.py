@@ -1,4 +1,4 @@
-"""Reading blobs so that damage shows: what is handed out as complete has the digest it was stored under."""
+"""Reading what is stored so that damage shows: what is handed out as complete has the digest it was stored under."""
 
 from __future__ import annotations
 
@@ -11,6 +11,16 @@ import structlog
 from benchloop_server.kit.blobs import BlobMissing, BlobStore
 
 _log = structlog.get_logger("benchloop_server.blobs")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something is stored: `length` bytes at `offset` of blob `blob`, and their SHA-256 (hex)."""
+
+    blob: str
+    offset: int
+    length: int
+    sha256: str
 
 
 class DamagedBlob(Exception):
@@ -27,31 +37,26 @@ def damaged(sha256: str, why: str) -> DamagedBlob:
     return DamagedBlob(sha256, why)
 
 
-def read_whole(blobs: BlobStore, sha256: str, length: int) -> Iterator[bytes]:
-    """All bytes of a blob. The last chunk is held back until length and digest are right; raises `DamagedBlob` in its place."""
-    digest, taken = hashlib.sha256(), 0
+def read_whole(blobs: BlobStore, place: Place) -> Iterator[bytes]:
+    """All bytes of a place. The last chunk is held back until length and digest are right; raises `DamagedBlob` instead of giving it."""
+    digest = hashlib.sha256()
     held: bytes | None = None
-    for chunk in _read(blobs, sha256):
+    for chunk in _read(blobs, place, 0, place.length):
         digest.update(chunk)
-        taken += len(chunk)
-        if taken > length:
-            break
         if held is not None:
             yield held
         held = chunk
-    if taken != length:
-        raise damaged(sha256, f"does not have the {length} bytes that were stored")
-    if digest.hexdigest() != sha256:
-        raise damaged(sha256, "does not have the bytes that were stored")
+    if digest.hexdigest() != place.sha256:
+        raise damaged(place.blob, f"does not have the bytes that were stored at {place.offset}")
     if held is not None:
         yield held
 
 
-def read_part(blobs: BlobStore, sha256: str, length: int, *, start: int, stop: int) -> Iterator[bytes]:
-    """Bytes `start` to `stop` (not included) of a blob of `length` bytes; all of it is read, and the last part waits for the digest."""
+def read_part(blobs: BlobStore, place: Place, *, start: int, stop: int) -> Iterator[bytes]:
+    """Bytes `start` to `stop` (not included) of a place; all of it is read, and the last part waits for the digest."""
     held: bytes | None = None
     at = 0
-    for chunk in read_whole(blobs, sha256, length):
+    for chunk in read_whole(blobs, place):
         part = chunk[max(start - at, 0) : max(stop - at, 0)]
         at += len(chunk)
         if part:
@@ -64,33 +69,24 @@ def read_part(blobs: BlobStore, sha256: str, length: int, *, start: int, stop: i
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The digests (SHA-256, hex) of every `size` bytes of a blob of `length` bytes, the last block being what is left."""
+    """The digests (SHA-256, hex) of every `size` bytes of a place, the last block being what is left."""
 
-    length: int
     size: int
     digests: Sequence[str]
 
 
-def read_blocks(blobs: BlobStore, sha256: str, blocks: Blocks, *, start: int, stop: int) -> Iterator[bytes]:
-    """Bytes `start` to `stop` (not included) of a blob. Only the blocks they lie in are read, each is verified before it is given."""
+def read_blocks(blobs: BlobStore, place: Place, blocks: Blocks, *, start: int, stop: int) -> Iterator[bytes]:
+    """Bytes `start` to `stop` (not included) of a place. Only the blocks they lie in are read; each is verified before it is given."""
     if start >= stop:
         return
-    first = start // blocks.size
-    number, offset = first, first * blocks.size
-    end = min(-(-stop // blocks.size) * blocks.size, blocks.length)
-    for block in _sized(_read(blobs, sha256, offset=offset, length=end - offset), blocks.size):
+    number = start // blocks.size
+    at = number * blocks.size
+    end = min(-(-stop // blocks.size) * blocks.size, place.length)
+    for block in _sized(_read(blobs, place, at, end), blocks.size):
         if hashlib.sha256(block).hexdigest() != blocks.digests[number]:
-            raise damaged(sha256, f"does not have the bytes that were stored, in block {number}")
-        yield block[max(start - offset, 0) : max(stop - offset, 0)]
-        number, offset = number + 1, offset + len(block)
-
-
-def read_small(blobs: BlobStore, sha256: str) -> bytes:
-    """All bytes of a small blob whose length is not recorded, verified."""
-    data = b"".join(_read(blobs, sha256))
-    if hashlib.sha256(data).hexdigest() != sha256:
-        raise damaged(sha256, "does not have the bytes that were stored")
-    return data
+            raise damaged(place.blob, f"does not have the bytes that were stored, in block {number}")
+        yield block[max(start - at, 0) : max(stop - at, 0)]
+        number, at = number + 1, at + len(block)
 
 
 def _sized(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
@@ -104,10 +100,15 @@ def _sized(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
         yield bytes(waiting)
 
 
-def _read(blobs: BlobStore, sha256: str, *, offset: int = 0, length: int | None = None) -> Iterator[bytes]:
+def _read(blobs: BlobStore, place: Place, start: int, stop: int) -> Iterator[bytes]:
+    taken = 0
     try:
-        yield from blobs.read(sha256, offset=offset, length=length)
+        for chunk in blobs.read(place.blob, offset=place.offset + start, length=stop - start):
+            taken += len(chunk)
+            yield chunk
     except BlobMissing as error:
-        raise damaged(sha256, "is missing from the store") from error
+        raise damaged(place.blob, "is missing from the store") from error
     except (OSError, ValueError) as error:
-        raise damaged(sha256, f"cannot be read: {error}") from error
+        raise damaged(place.blob, f"cannot be read: {error}") from error
+    if taken != stop - start:
+        raise damaged(place.blob, f"gave {taken} bytes instead of {stop - start}")

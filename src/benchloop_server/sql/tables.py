@@ -162,8 +162,9 @@ job_media = Table(
     ForeignKeyConstraint(["workspace_id", "job_id"], ["jobs.workspace_id", "jobs.job_id"], ondelete="CASCADE"),
 )
 
-#: What was uploaded, named by the SHA-256 and size of the plain bytes. `blob` is the name and `stored_size` the length in the blob store;
-#: `index_blob` names the step index of a trajectory or the member index of an archive.
+#: What was uploaded, named by the SHA-256 and size of the plain bytes. The stored form is `stored_size` bytes at `blob_offset` of `blob`
+#: with the digest `stored_sha256`; the step index of a trajectory, or the member index of an archive, is at the index_* place likewise.
+#: Small uploads of one request share a blob.
 uploads = Table(
     "uploads",
     metadata,
@@ -172,8 +173,13 @@ uploads = Table(
     _id("sha256"),
     Column("size", BigInteger, nullable=False),
     _text("blob"),
+    Column("blob_offset", BigInteger, nullable=False),
     Column("stored_size", BigInteger, nullable=False),
+    _text("stored_sha256"),
     Column("index_blob", Text),
+    Column("index_offset", BigInteger),
+    Column("index_size", BigInteger),
+    Column("index_sha256", Text),
     _text("info_json"),
     _time("created_at"),
     ForeignKeyConstraint(["workspace_id"], ["workspaces.workspace_id"]),

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from benchloop_server.adapters.blobs_local import LocalBlobs
-from benchloop_server.kit.verified import Blocks, DamagedBlob, read_blocks, read_part, read_small, read_whole
+from benchloop_server.kit.verified import Blocks, DamagedBlob, Place, read_blocks, read_part, read_whole
 
 DATA = hashlib.shake_128(b"blob").digest(2_500_000)
 NAME = hashlib.sha256(DATA).hexdigest()
-BLOCKS = Blocks(len(DATA), 1000_000, [hashlib.sha256(DATA[at : at + 1000_000]).hexdigest() for at in range(0, len(DATA), 1000_000)])
+PLACE = Place(NAME, 0, len(DATA), NAME)
+BLOCKS = Blocks(1000_000, [hashlib.sha256(DATA[at : at + 1000_000]).hexdigest() for at in range(0, len(DATA), 1000_000)])
 Read = Callable[[LocalBlobs], Iterator[bytes]]
 
 
@@ -33,20 +34,18 @@ def file_of(tmp_path: Path) -> Path:
     ("start", "stop"), [(0, 1), (0, len(DATA)), (999_999, 1_000_001), (2_400_000, 2_500_000), (1 << 20, 1 << 21), (5, 5)]
 )
 def test_parts_are_exact(blobs: LocalBlobs, start: int, stop: int) -> None:
-    assert b"".join(read_part(blobs, NAME, len(DATA), start=start, stop=stop)) == DATA[start:stop]
-    assert b"".join(read_blocks(blobs, NAME, BLOCKS, start=start, stop=stop)) == DATA[start:stop]
+    assert b"".join(read_part(blobs, PLACE, start=start, stop=stop)) == DATA[start:stop]
+    assert b"".join(read_blocks(blobs, PLACE, BLOCKS, start=start, stop=stop)) == DATA[start:stop]
 
 
-def test_whole_and_small(blobs: LocalBlobs) -> None:
-    assert b"".join(read_whole(blobs, NAME, len(DATA))) == DATA
-    assert read_small(blobs, NAME) == DATA
+def test_whole(blobs: LocalBlobs) -> None:
+    assert b"".join(read_whole(blobs, PLACE)) == DATA
 
 
 READS: dict[str, Read] = {
-    "whole": lambda blobs: read_whole(blobs, NAME, len(DATA)),
-    "part": lambda blobs: read_part(blobs, NAME, len(DATA), start=10, stop=2_000_010),
-    "blocks": lambda blobs: read_blocks(blobs, NAME, BLOCKS, start=10, stop=2_000_010),
-    "small": lambda blobs: iter([read_small(blobs, NAME)]),
+    "whole": lambda blobs: read_whole(blobs, PLACE),
+    "part": lambda blobs: read_part(blobs, PLACE, start=10, stop=2_000_010),
+    "blocks": lambda blobs: read_blocks(blobs, PLACE, BLOCKS, start=10, stop=2_000_010),
 }
 
 
@@ -77,4 +76,4 @@ def test_missing_cut_and_grown_blobs_are_damage(blobs: LocalBlobs, tmp_path: Pat
 def test_an_empty_blob_is_a_blob(blobs: LocalBlobs) -> None:
     name = hashlib.sha256(b"").hexdigest()
     blobs.put_bytes(name, b"")
-    assert b"".join(read_whole(blobs, name, 0)) == b""
+    assert b"".join(read_whole(blobs, Place(name, 0, 0, name))) == b""

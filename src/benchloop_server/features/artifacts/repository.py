@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, and_, func, or_, select
 
 from benchloop_server.kit.principal import Principal
+from benchloop_server.sql.places import INDEX, PLACE
 from benchloop_server.sql.tables import jobs, uploads
 
 _SAME = and_(uploads.c.workspace_id == jobs.c.workspace_id, uploads.c.kind == "archive", uploads.c.sha256 == jobs.c.archive_sha256)
@@ -17,8 +18,8 @@ _COLUMNS: list[Any] = [
     jobs.c.created_at,
     jobs.c.archive_sha256.label("sha256"),
     uploads.c.size,
-    uploads.c.blob,
-    uploads.c.index_blob,
+    *PLACE,
+    *INDEX,
     uploads.c.info_json,
 ]
 

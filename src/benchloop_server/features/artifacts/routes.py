@@ -10,10 +10,8 @@ from litestar.handlers import HTTPRouteHandler
 from benchloop_client.contract.resources import ArtifactMembers, GroupArtifactPage, JobArtifacts
 from benchloop_server.features.artifacts import service
 from benchloop_server.http.bodies import Body, attachment, respond
-from benchloop_server.http.queries import Limit, Skip
+from benchloop_server.http.parameters import Cursor, GivenPrincipal, GivenServices, Limit, PathText, RequiredText, Skip
 from benchloop_server.http.routing import operation
-from benchloop_server.kit.principal import Principal
-from benchloop_server.kit.services import Services
 
 AnyRequest = Request[Any, Any, Any]
 _BYTES = "application/octet-stream"
@@ -21,20 +19,20 @@ _GZIP = "application/gzip"
 
 
 @operation("job_artifacts")
-def list_artifacts(services: Services, principal: Principal, job_id: str) -> JobArtifacts:
+def list_artifacts(services: GivenServices, principal: GivenPrincipal, job_id: PathText) -> JobArtifacts:
     """The job's artifact: one archive, or one entry that says that there is none."""
     return service.listed(services, principal, job_id)
 
 
 @operation("job_artifact_bytes", media_type=_GZIP)
-def get_archive(request: AnyRequest, services: Services, principal: Principal, job_id: str) -> Response[Any]:
+def get_archive(request: AnyRequest, services: GivenServices, principal: GivenPrincipal, job_id: PathText) -> Response[Any]:
     """The job's archive, a `.tgz`; a single range of it on demand."""
     found = service.archive(services, principal, job_id)
     body = Body(
-        length=found.size,
+        length=found.place.length,
         open=lambda start, stop: service.archive_bytes(services, found, start=start, stop=stop),
         media_type=_GZIP,
-        etag=f'"{found.blob}"',
+        etag=f'"{found.place.sha256}"',
         ranges=True,
         headers={"content-disposition": attachment(found.name)},
     )
@@ -42,13 +40,15 @@ def get_archive(request: AnyRequest, services: Services, principal: Principal, j
 
 
 @operation("job_artifact_members")
-def list_members(services: Services, principal: Principal, job_id: str) -> ArtifactMembers:
+def list_members(services: GivenServices, principal: GivenPrincipal, job_id: PathText) -> ArtifactMembers:
     """The files inside the job's archive."""
     return service.members(services, principal, job_id)
 
 
 @operation("job_artifact_member", media_type=_BYTES)
-def get_member(request: AnyRequest, services: Services, principal: Principal, job_id: str, path: str) -> Response[Any]:
+def get_member(
+    request: AnyRequest, services: GivenServices, principal: GivenPrincipal, job_id: PathText, path: RequiredText
+) -> Response[Any]:
     """The plain bytes of one file inside the job's archive."""
     found = service.archive(services, principal, job_id)
     wanted = service.member(services, found, path)
@@ -64,7 +64,7 @@ def get_member(request: AnyRequest, services: Services, principal: Principal, jo
 
 @operation("group_artifacts")
 def list_group(
-    services: Services, principal: Principal, group_id: str, skip: Skip = 0, limit: Limit = 50, cursor: str | None = None
+    services: GivenServices, principal: GivenPrincipal, group_id: PathText, skip: Skip = 0, limit: Limit = 50, cursor: Cursor = None
 ) -> GroupArtifactPage:
     """The archives of a group's jobs, by `skip` or by `cursor`."""
     return service.page(services, principal, group_id, limit=limit, skip=skip, cursor=cursor)

@@ -21,7 +21,8 @@ from benchloop_server.kit.db import Row
 from benchloop_server.kit.errors import bad_request, not_found
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
-from benchloop_server.kit.verified import Blocks, damaged, read_blocks, read_small, read_whole
+from benchloop_server.kit.verified import Blocks, Place, damaged, read_blocks, read_whole
+from benchloop_server.sql.places import index_of, place_of
 from benchloop_server.sql.records import ArchiveInfo
 
 #: What the documented clients take for "there is none", as against a failure.
@@ -30,11 +31,10 @@ _ABSENT = "no_artifact"
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A job's archive in the store: `blob` is its SHA-256 (hex), `index_blob` names the index of its files, `name` is its file name."""
+    """A job's archive in the store, the index of its files, and its file name."""
 
-    blob: str
-    index_blob: str
-    size: int
+    place: Place
+    index: Place
     name: str
 
 
@@ -43,7 +43,7 @@ def archive(services: Services, principal: Principal, job_id: str) -> Archive:
     row = _row(services, principal, job_id)
     if row.sha256 is None:
         raise not_found("the artifact of job", job_id)
-    return Archive(row.blob, row.index_blob, row.size, _name(job_id))
+    return Archive(place_of(row), index_of(row), _name(job_id))
 
 
 def listed(services: Services, principal: Principal, job_id: str) -> JobArtifacts:
@@ -72,10 +72,9 @@ def page(services: Services, principal: Principal, group_id: str, *, limit: int,
 
 def archive_bytes(services: Services, found: Archive, *, start: int, stop: int) -> Iterator[bytes]:
     """Bytes `start` to `stop` (not included) of the archive, verified; a part costs only the blocks it lies in."""
-    if (start, stop) == (0, found.size):
-        return read_whole(services.blobs, found.blob, found.size)
-    blocks = Blocks(found.size, archive_index.BLOCK, _index(services, found).blocks)
-    return read_blocks(services.blobs, found.blob, blocks, start=start, stop=stop)
+    if (start, stop) == (0, found.place.length):
+        return read_whole(services.blobs, found.place)
+    return _blocks(services, found, start, stop)
 
 
 def members(services: Services, principal: Principal, job_id: str) -> ArtifactMembers:
@@ -94,12 +93,11 @@ def member(services: Services, found: Archive, path: str) -> Member:
 
 def member_bytes(services: Services, found: Archive, wanted: Member) -> Iterator[bytes]:
     """The plain bytes of one file, verified: the last ones are given only when length and digest are right."""
-    blocks = Blocks(found.size, archive_index.BLOCK, _index(services, found).blocks)
-    stored = read_blocks(services.blobs, found.blob, blocks, start=wanted.offset, stop=wanted.offset + wanted.length)
+    stored = _blocks(services, found, wanted.offset, wanted.offset + wanted.length)
     try:
         yield from archive_index.member_bytes(wanted, stored)
     except BadArchive as error:
-        raise damaged(found.blob, str(error)) from error
+        raise damaged(found.place.blob, str(error)) from error
 
 
 def _row(services: Services, principal: Principal, job_id: str) -> Row[Any]:
@@ -110,11 +108,16 @@ def _row(services: Services, principal: Principal, job_id: str) -> Row[Any]:
     return row
 
 
+def _blocks(services: Services, found: Archive, start: int, stop: int) -> Iterator[bytes]:
+    blocks = Blocks(archive_index.BLOCK, _index(services, found).blocks)
+    return read_blocks(services.blobs, found.place, blocks, start=start, stop=stop)
+
+
 def _index(services: Services, found: Archive) -> ArchiveIndex:
     try:
-        return archive_index.decode_index(read_small(services.blobs, found.index_blob))
+        return archive_index.decode_index(b"".join(read_whole(services.blobs, found.index)))
     except BadFrames as error:
-        raise damaged(found.index_blob, str(error)) from error
+        raise damaged(found.index.blob, str(error)) from error
 
 
 def _facts(row: Row[Any]) -> dict[str, Any]:
@@ -123,7 +126,7 @@ def _facts(row: Row[Any]) -> dict[str, Any]:
         "url": OPERATIONS["job_artifact_bytes"].url_path(job_id=row.job_id),
         "size": row.size,
         "sha256": row.sha256,
-        "etag": f'"{row.blob}"',
+        "etag": f'"{row.sha256}"',
         "members": msgspec.json.decode(row.info_json, type=ArchiveInfo).members,
     }
 

@@ -1,4 +1,4 @@
-"""What an export holds, frozen: each job's id and blob with its lengths, in about 100 bytes a job, so that any group fits in memory."""
+"""What an export holds, frozen: each job's id and where its document is, in about 120 bytes a job, so that any group fits in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from functools import cached_property
 import msgspec
 
 from benchloop_server.features.trajectories.frames import OPENING
-from benchloop_server.kit.segments import Blob, Segment, literal
+from benchloop_server.kit.segments import Frames, Segment, literal
+from benchloop_server.kit.verified import Place
 
 _OPENING = literal(OPENING)
 _COMMA = literal(b",")
@@ -25,17 +26,19 @@ class Plan:
         self.group_id = group_id
         self._ids = bytearray()
         self._ends = array("Q")
-        self._blobs = bytearray()
-        self._documents = array("Q")
-        self._stored = array("Q")
+        self._digests = bytearray()
+        self._documents, self._offsets, self._stored, self._packs = array("Q"), array("Q"), array("Q"), array("L")
+        self._names: dict[str, int] = {}
 
-    def add(self, job_id: str, blob: str, *, document_bytes: int, stored_bytes: int) -> None:
-        """The next job: `blob` (hex) holds its document without the first byte."""
+    def add(self, job_id: str, place: Place, *, document_bytes: int) -> None:
+        """The next job: at `place` are the frames of its document without the first byte."""
         self._ids += job_id.encode()
         self._ends.append(len(self._ids))
-        self._blobs += bytes.fromhex(blob)
+        self._digests += bytes.fromhex(place.sha256)
         self._documents.append(document_bytes)
-        self._stored.append(stored_bytes)
+        self._offsets.append(place.offset)
+        self._stored.append(place.length)
+        self._packs.append(self._names.setdefault(place.blob, len(self._names)))
 
     def __len__(self) -> int:
         return len(self._ends)
@@ -44,7 +47,7 @@ class Plan:
     def name(self) -> str:
         """The same for the same content, another for any other."""
         digest = hashlib.sha256(b"%s\0%s\0%s" % (self.group_id.encode(), self._ids, self._ends.tobytes()))
-        digest.update(self._blobs)
+        digest.update(self._digests)
         return f"export-{digest.hexdigest()[:40]}"
 
     def rows(self) -> Iterator[Segment]:
@@ -68,9 +71,11 @@ class Plan:
             yield from (_OPENING, rest)
         yield literal(b"]}")
 
-    def _jobs(self) -> Iterator[tuple[str, Blob]]:
+    def _jobs(self) -> Iterator[tuple[str, Frames]]:
+        names = list(self._names)
         start = 0
         for number, end in enumerate(self._ends):
-            blob = self._blobs[number * _DIGEST : (number + 1) * _DIGEST].hex()
-            yield self._ids[start:end].decode(), Blob(blob, self._documents[number] - len(OPENING), self._stored[number])
+            digest = self._digests[number * _DIGEST : (number + 1) * _DIGEST].hex()
+            place = Place(names[self._packs[number]], self._offsets[number], self._stored[number], digest)
+            yield self._ids[start:end].decode(), Frames(place, self._documents[number] - len(OPENING))
             start = end

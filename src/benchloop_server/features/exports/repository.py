@@ -8,17 +8,16 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, select
 
 from benchloop_server.kit.principal import Principal
+from benchloop_server.sql.places import PLACE
 from benchloop_server.sql.tables import jobs, uploads
 
 _PAGE = 2_000
 
 
 def trajectories(connection: Connection, principal: Principal, group_id: str) -> Iterator[Row[Any]]:
-    """(job_id, document_bytes, blob, stored_size) in the order of the job list, read in pages inside the caller's transaction."""
-    same = and_(
-        uploads.c.workspace_id == jobs.c.workspace_id, uploads.c.kind == "trajectory", uploads.c.sha256 == jobs.c.trajectory_sha256
-    )
-    columns: list[Any] = [jobs.c.job_id, jobs.c.trajectory_bytes.label("document_bytes"), uploads.c.blob, uploads.c.stored_size]
+    """(job_id, document_bytes, `PLACE`) in the order of the job list, read in pages inside the caller's transaction."""
+    same = and_(uploads.c.workspace_id == jobs.c.workspace_id, uploads.c.kind == "trajectory", uploads.c.sha256 == jobs.c.trajectory_sha256)
+    columns: list[Any] = [jobs.c.job_id, jobs.c.trajectory_bytes.label("document_bytes"), *PLACE]
     mine = (jobs.c.workspace_id == principal.workspace_id, jobs.c.group_id == group_id)
     query = select(*columns).select_from(jobs.join(uploads, same)).where(*mine).order_by(jobs.c.created_at, jobs.c.job_id)
     yield from connection.execution_options(yield_per=_PAGE).execute(query)

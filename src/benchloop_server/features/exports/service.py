@@ -10,6 +10,7 @@ from benchloop_server.features.groups import service as groups
 from benchloop_server.kit.errors import not_found
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
+from benchloop_server.sql.places import place_of
 
 
 def plan(services: Services, principal: Principal, group_id: str, *, name: str | None = None) -> Plan:
@@ -18,7 +19,7 @@ def plan(services: Services, principal: Principal, group_id: str, *, name: str |
     with services.db.read() as connection:
         groups.require(connection, principal, group_id)
         for row in repository.trajectories(connection, principal, group_id):
-            planned.add(row.job_id, row.blob, document_bytes=row.document_bytes, stored_bytes=row.stored_size)
+            planned.add(row.job_id, place_of(row), document_bytes=row.document_bytes)
     if name is not None and name != planned.name:
         raise not_found("export", name)
     return planned

@@ -7,28 +7,27 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, select
 
 from benchloop_server.kit.principal import Principal
+from benchloop_server.sql.places import PLACE
 from benchloop_server.sql.tables import job_media, jobs, uploads
 
 
 def trajectory(connection: Connection, principal: Principal, job_id: str) -> Row[Any] | None:
-    """(sha256, document_bytes, blob, stored_size, index_blob) of the job's trajectory: nulls for a job without, None without a job."""
+    """(sha256, document_bytes, `PLACE`) of the job's trajectory: nulls for a job without, None without a job."""
     joined = jobs.outerjoin(uploads, _upload_of(jobs.c.workspace_id, "trajectory", jobs.c.trajectory_sha256))
     columns: list[Any] = [
         jobs.c.trajectory_sha256.label("sha256"),
         jobs.c.trajectory_bytes.label("document_bytes"),
-        uploads.c.blob,
-        uploads.c.stored_size,
-        uploads.c.index_blob,
+        *PLACE,
     ]
     mine = (jobs.c.workspace_id == principal.workspace_id, jobs.c.job_id == job_id)
     return connection.execute(select(*columns).select_from(joined).where(*mine)).one_or_none()
 
 
 def media(connection: Connection, principal: Principal, job_id: str, *, sha256: str, name: str) -> Row[Any] | None:
-    """(blob, stored_size, mime_type) of an image or sound that the job shows under this name."""
+    """(`PLACE`, mime_type) of an image or sound that the job shows under this name."""
     joined = job_media.join(uploads, _upload_of(job_media.c.workspace_id, "media", job_media.c.sha256))
     mine = (job_media.c.workspace_id == principal.workspace_id, job_media.c.job_id == job_id)
-    columns: list[Any] = [uploads.c.blob, uploads.c.stored_size, job_media.c.mime_type]
+    columns: list[Any] = [*PLACE, job_media.c.mime_type]
     query = select(*columns).select_from(joined)
     return connection.execute(query.where(*mine, job_media.c.sha256 == sha256, job_media.c.name == name)).one_or_none()
 

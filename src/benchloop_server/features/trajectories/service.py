@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -10,41 +11,40 @@ from benchloop_server.features.trajectories import repository
 from benchloop_server.features.trajectories.frames import OPENING
 from benchloop_server.kit.errors import not_found
 from benchloop_server.kit.principal import Principal
-from benchloop_server.kit.segments import Blob, Segment, literal
+from benchloop_server.kit.segments import Frames, Segment, literal
 from benchloop_server.kit.services import Services
-from benchloop_server.kit.verified import read_part, read_whole
+from benchloop_server.kit.verified import Place, read_part, read_whole
+from benchloop_server.sql.places import place_of
 
 _MEDIA = "blmedia"
 _OPENING = literal(OPENING)
 #: Media types that are answered as they are; anything else a browser might run, so it is only bytes.
-_PLAIN_MEDIA = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp", "audio/")
+_PLAIN_MEDIA = re.compile(r"(image/(png|jpeg|gif|webp|bmp)|audio/[a-z0-9.+-]+)\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A trajectory in the store: `sha256` names the document that was sent, `blob` its frames without the first byte."""
+    """A trajectory in the store: `sha256` names the document that was sent, `place` is where its frames without the first byte are."""
 
     sha256: str
     document_bytes: int
-    blob: str
-    stored_bytes: int
+    place: Place
 
     def segments(self) -> list[Segment]:
         """The document (E10) as pieces of known length."""
         return [_OPENING, self.rest]
 
     @property
-    def rest(self) -> Blob:
+    def rest(self) -> Frames:
         """The document without its first byte."""
-        return Blob(self.blob, self.document_bytes - len(OPENING), self.stored_bytes)
+        return Frames(self.place, self.document_bytes - len(OPENING))
 
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """An image or sound: its blob, length in bytes, type as it may be told to a browser, and file name."""
+    """An image or sound: where it is, its type as it may be told to a browser, and its file name."""
 
-    blob: str
-    size: int
+    place: Place
     media_type: str
     name: str
 
@@ -57,7 +57,7 @@ def stored(services: Services, principal: Principal, job_id: str) -> Stored:
         raise not_found("job", job_id)
     if row.sha256 is None:
         raise not_found("the trajectory of job", job_id)
-    return Stored(row.sha256, row.document_bytes, row.blob, row.stored_size)
+    return Stored(row.sha256, row.document_bytes, place_of(row))
 
 
 def media(services: Services, principal: Principal, uri: str) -> MediaFile:
@@ -71,12 +71,12 @@ def media(services: Services, principal: Principal, uri: str) -> MediaFile:
         row = repository.media(connection, principal, job_id, sha256=sha256, name=name)
     if row is None:
         raise not_found("media", uri)
-    media_type = row.mime_type.lower() if row.mime_type.lower().startswith(_PLAIN_MEDIA) else "application/octet-stream"
-    return MediaFile(row.blob, row.stored_size, media_type, name.rpartition("/")[2] or "media")
+    media_type = row.mime_type.lower() if _PLAIN_MEDIA.match(row.mime_type.lower()) else "application/octet-stream"
+    return MediaFile(place_of(row), media_type, name.rpartition("/")[2] or "media")
 
 
 def media_bytes(services: Services, file: MediaFile, *, start: int, stop: int) -> Iterator[bytes]:
     """Bytes `start` to `stop` (not included) of the file, verified."""
-    if (start, stop) == (0, file.size):
-        return read_whole(services.blobs, file.blob, file.size)
-    return read_part(services.blobs, file.blob, file.size, start=start, stop=stop)
+    if (start, stop) == (0, file.place.length):
+        return read_whole(services.blobs, file.place)
+    return read_part(services.blobs, file.place, start=start, stop=stop)

@@ -1,4 +1,4 @@
-"""One upload while it arrives: bytes are counted, hashed, judged and staged, and at the end stored as blobs. No row is written here."""
+"""One upload while it arrives: bytes are counted, hashed, judged and staged, and at the end packed into blobs. No row is written here."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from benchloop_server.features.artifacts.archive_index import encode_index as en
 from benchloop_server.features.artifacts.tar_entry import BadArchive
 from benchloop_server.features.trajectories.frames import encode_index as encode_steps
 from benchloop_server.features.trajectories.frames import store
-from benchloop_server.kit.blobs import BlobStore
 from benchloop_server.kit.errors import DomainError, unprocessable
 from benchloop_server.kit.limits import Limits
+from benchloop_server.kit.packs import Packer, Part
 from benchloop_server.kit.staging import Staged
 from benchloop_server.sql.records import ArchiveInfo, TrajectoryInfo
 
@@ -38,15 +38,14 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """An upload whose blobs are durable: what its row will say."""
+class Judged:
+    """An upload that was taken: its stored form and index are with the packer, and durable once that is closed."""
 
     kind: str
     sha256: str
     size: int
-    blob: str
-    stored_size: int
-    index_blob: str | None
+    stored: Part
+    index: Part | None
     info_json: str
 
 
@@ -77,17 +76,17 @@ class Receiver:
         """Plain bytes that `finish` will hold in memory."""
         return self._staged.size if self._claim.kind == "trajectory" else 0
 
-    def finish(self, blobs: BlobStore) -> Kept:
-        """Check length and hash, store the blobs, and say what was kept. The blobs are durable when this returns."""
+    def finish(self, packer: Packer) -> Judged:
+        """Check length, hash and content, and hand what is to be stored to the packer."""
         try:
             if self._decoder:
                 self._decoder.finish()
             self._check()
             if self._claim.kind == "trajectory":
-                return self._keep_trajectory(blobs)
+                return self._judged_trajectory(packer)
             if self._walker is not None:
-                return self._keep_archive(self._walker, blobs)
-            return self._kept(self._staged.store(blobs), self._staged.size)
+                return self._judged_archive(self._walker, packer)
+            return self._judged(packer.add(self._staged))
         except (BadFrames, BadArchive, trajectory.InvalidTrajectory) as error:
             raise self._refused(str(error)) from error
 
@@ -110,15 +109,12 @@ class Receiver:
         if self._staged.sha256 != self._claim.sha256:
             raise self._refused(f"its bytes have the SHA-256 {self._staged.sha256}: damaged on the way, or the wrong ones were sent")
 
-    def _keep_trajectory(self, blobs: BlobStore) -> Kept:
+    def _judged_trajectory(self, packer: Packer) -> Judged:
         document = trajectory.decode_strict(self._staged.read())
         with Staged(self._scratch) as frames:
             stored = store(document, frames)
-            blob = frames.store(blobs)
-            stored_size = frames.size
-        index = _put(blobs, encode_steps(stored.index), self._scratch)
-        info = self._trajectory_info(document, stored.plain_length)
-        return self._kept(blob, stored_size, index=index, info=info)
+            info = self._trajectory_info(document, stored.plain_length)
+            return self._judged(packer.add(frames), index=packer.add_bytes(encode_steps(stored.index)), info=info)
 
     def _trajectory_info(self, document: dict[str, Any], document_bytes: int) -> TrajectoryInfo:
         mark = trajectory.stamped(document)
@@ -144,21 +140,18 @@ class Receiver:
             tools=dict(counts.tools),
         )
 
-    def _keep_archive(self, walker: ArchiveWalker, blobs: BlobStore) -> Kept:
+    def _judged_archive(self, walker: ArchiveWalker, packer: Packer) -> Judged:
         members = walker.finish()
-        blob = self._staged.store(blobs)
-        index = _put(blobs, encode_members(members), self._scratch)
         info = ArchiveInfo(members=len(members.members), plain_bytes=sum(member.size for member in members.members))
-        return self._kept(blob, self._staged.size, index=index, info=info)
+        return self._judged(packer.add(self._staged), index=packer.add_bytes(encode_members(members)), info=info)
 
-    def _kept(self, blob: str, stored_size: int, *, index: str | None = None, info: msgspec.Struct | None = None) -> Kept:
-        return Kept(
+    def _judged(self, stored: Part, *, index: Part | None = None, info: msgspec.Struct | None = None) -> Judged:
+        return Judged(
             kind=self._claim.kind,
             sha256=self._claim.sha256,
             size=self._staged.size,
-            blob=blob,
-            stored_size=stored_size,
-            index_blob=index,
+            stored=stored,
+            index=index,
             info_json="{}" if info is None else msgspec.json.encode(info).decode(),
         )
 
@@ -176,9 +169,3 @@ def limit_of(kind: str, limits: Limits) -> int:
 
 def _archive_limits(limits: Limits) -> ArchiveLimits:
     return ArchiveLimits(members=limits.archive_members, plain=limits.archive_plain_bytes, ratio=limits.archive_ratio)
-
-
-def _put(blobs: BlobStore, data: bytes, scratch: Path) -> str:
-    with Staged(scratch) as staged:
-        staged.write(data)
-        return staged.store(blobs)

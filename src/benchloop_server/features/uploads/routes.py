@@ -9,13 +9,13 @@ from typing import Any, Protocol
 from anyio import CancelScope, CapacityLimiter, to_thread
 from litestar import Request
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import JSONBody
 
 from benchloop_client.contract.resources import Uploaded, UploadedList, UploadsCheck, UploadsMissing
 from benchloop_server.features.uploads import service
 from benchloop_server.features.uploads.service import BundleIntake, Intake, SingleIntake
+from benchloop_server.http.parameters import GivenPrincipal, GivenServices, PathText
 from benchloop_server.http.routing import operation
-from benchloop_server.kit.principal import Principal
-from benchloop_server.kit.services import Services
 
 #: Threads that judge and store uploads; few, because each may hold a whole document.
 _UPLOAD_THREADS = 4
@@ -33,20 +33,20 @@ class _Feeder(Protocol):
 
 
 @operation("uploads_check")
-def check_uploads(services: Services, principal: Principal, data: UploadsCheck) -> UploadsMissing:
+def check_uploads(services: GivenServices, principal: GivenPrincipal, data: JSONBody[UploadsCheck]) -> UploadsMissing:
     """Which of these uploads have to be sent."""
     return service.check(services, principal, data)
 
 
 @operation("uploads_bundle", request_max_body_size=None)
-async def send_bundle(request: AnyRequest, services: Services, principal: Principal) -> UploadedList:
+async def send_bundle(request: AnyRequest, services: GivenServices, principal: GivenPrincipal) -> UploadedList:
     """Take in several uploads: items one after another, each a JSON line and then its bytes."""
     start = partial(BundleIntake, max_items=services.limits.bundle_items)
     return UploadedList(results=await _receive(request, Intake(services, principal), start))
 
 
 @operation("upload_put", request_max_body_size=None)
-async def put_upload(request: AnyRequest, services: Services, principal: Principal, kind: str, sha256: str) -> Uploaded:
+async def put_upload(request: AnyRequest, services: GivenServices, principal: GivenPrincipal, kind: PathText, sha256: PathText) -> Uploaded:
     """Take in one upload, named by the SHA-256 of its plain bytes. Sending it again changes nothing."""
     encoding = request.headers.get("content-encoding")
     claim = service.claim_of(services, kind, sha256, encoding=encoding, length=request.content_length)

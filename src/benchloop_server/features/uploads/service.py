@@ -13,8 +13,10 @@ from benchloop_client.contract.ids import SHA256
 from benchloop_client.contract.resources import Uploaded, UploadKind, UploadsCheck, UploadsMissing
 from benchloop_server.features.uploads import repository
 from benchloop_server.features.uploads.bundle import BadBundle, Begin, Data, Parser
-from benchloop_server.features.uploads.receiving import Claim, Kept, Receiver, limit_of
+from benchloop_server.features.uploads.receiving import Claim, Judged, Receiver, limit_of
+from benchloop_server.features.uploads.repository import Kept
 from benchloop_server.kit.errors import DomainError, bad_request, not_found, unprocessable
+from benchloop_server.kit.packs import Packer
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
 
@@ -45,7 +47,8 @@ class Intake:
         self._receiver: Receiver | None = None
         self._claim: Claim | None = None
         self._taken = 0
-        self._items: list[tuple[Claim, Kept | int]] = []
+        self._packer = Packer(services.blobs, services.scratch)
+        self._items: list[tuple[Claim, Judged | int]] = []
 
     def begin(self, claim: Claim) -> None:
         """An upload starts. One that the workspace has already is read past."""
@@ -66,20 +69,21 @@ class Intake:
             self._receiver.feed(chunk)
 
     def end(self) -> None:
-        """The current upload is complete: judge it and make its blobs durable."""
+        """The current upload is complete: judge and pack it."""
         if self._receiver is None or self._claim is None:
             return
         with _ONE_LARGE if self._receiver.weight() > _LARGE else nullcontext():
-            kept = self._receiver.finish(self._services.blobs)
+            judged = self._receiver.finish(self._packer)
         self._receiver.close()
         self._receiver = None
-        self._items.append((self._claim, kept))
+        self._items.append((self._claim, judged))
 
     def finish(self) -> list[Uploaded]:
-        """Write the rows of all uploads in one transaction; the answer to the request, in order."""
+        """Make the blobs durable, then write the rows of all uploads in one transaction; the answer to the request, in order."""
+        self._packer.close()
         now = self._services.clock()
         created: dict[tuple[str, str], bool] = {}
-        kept = [item for _, item in self._items if isinstance(item, Kept)]
+        kept = [self._kept(item) for _, item in self._items if isinstance(item, Judged)]
         if kept:
             with self._services.db.write() as connection:
                 for item in kept:
@@ -90,8 +94,14 @@ class Intake:
         """Forget an upload that did not end."""
         if self._receiver is not None:
             self._receiver.close()
+        self._packer.drop()
 
-    def _answer(self, claim: Claim, item: Kept | int, created: dict[tuple[str, str], bool]) -> Uploaded:
+    def _kept(self, item: Judged) -> Kept:
+        index = None if item.index is None else self._packer.place(item.index)
+        stored = self._packer.place(item.stored)
+        return Kept(kind=item.kind, sha256=item.sha256, size=item.size, stored=stored, index=index, info_json=item.info_json)
+
+    def _answer(self, claim: Claim, item: Judged | int, created: dict[tuple[str, str], bool]) -> Uploaded:
         size = item if isinstance(item, int) else item.size
         return Uploaded(sha256=claim.sha256, size=size, created=created.pop((claim.kind, claim.sha256), False))
 
