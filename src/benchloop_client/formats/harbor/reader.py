@@ -202,14 +202,16 @@ def _group_facts(job: _Job, key: AgentKey, run_id: str, expected: int | None, op
         "harbor_version": mapping(job.lock.get("harbor")).get("version"),
         "n_total_trials": job.result.get("n_total_trials"),
         "n_retries": stats.get("n_retries"),
+        "expected_by_step": {str(options.step): expected} if options.step is not None else None,
     }
     return GroupUpsert(
-        name=job.name,
+        name=job.name if options.step is None else options.group or job.name,
         run_id=run_id,
         benchmark=options.benchmark or _benchmark(job),
         model=options.model or key.model,
         agent=key.agent,
-        expected=expected,
+        # A run that is one training step among several does not know what the whole group plans.
+        expected=expected if options.step is None else None,
         # Harbor's own job times carry no zone; the lock, written when the job starts, does.
         started_at=utc(job.result.get("started_at")) or utc(job.lock.get("created_at")),
         finished_at=utc(job.result.get("finished_at")),
