@@ -12,7 +12,7 @@ from typing import Any
 from benchloop_client.contract.ids import mint_group_id
 from benchloop_client.contract.resources import GroupUpsert, JobFacts, Source
 from benchloop_client.contract.trajectory import Counts, InvalidTrajectory, Normal, counts, load, stamped
-from benchloop_client.formats.documents import KeptOnce, Segment, find_media, read_document
+from benchloop_client.formats.documents import KeptOnce, Segment, UnreadableDocument, find_media, read_document
 from benchloop_client.formats.files import archive_name, excluded, inside, regular
 from benchloop_client.formats.jsonfile import Unreadable, mapping, read_bytes, text
 from benchloop_client.formats.records import ReadOptions, Rejected, Run, RunFile, RunGroup, RunJob, RunMedia, UnreadableRun
@@ -141,8 +141,8 @@ def _read_one(root: Path, document: _Document, options: ReadOptions) -> Iterator
         return
     try:
         kept = KeptOnce(partial(read_document, [Segment(root, "", (document.path, *document.continued))]))
-    except InvalidTrajectory as error:
-        yield Rejected(document.path, str(error))
+    except UnreadableDocument as error:
+        yield Rejected(error.path, error.reason)
         return
     normal = kept()
     media = find_media(normal.document, root, document.path.rpartition("/")[0])

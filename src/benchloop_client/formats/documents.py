@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,15 @@ from benchloop_client.formats.records import RunMedia
 
 _CONTINUED = re.compile(r"trajectory\.cont-([0-9]+)\.json\Z")
 _TOTALS = ("total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_cost_usd", "total_steps")
+
+
+class UnreadableDocument(InvalidTrajectory):
+    """A trajectory file that gives no document: `path` within its job, `reason` a sentence without the path."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +61,20 @@ def continuations(folder: Path) -> list[str]:
     return [name for _, name in sorted(found)]
 
 
-def read_document(segments: Iterable[Segment]) -> Normal:
-    """The one document of these segments. Raises `InvalidTrajectory` naming the file."""
+def read_document(segments: Sequence[Segment]) -> Normal:
+    """The one document of these segments. Raises `UnreadableDocument` naming the file."""
     parts = [_read_segment(segment) for segment in segments]
     values = [value for value, _ in parts]
     lossy = {name for _, names in parts for name in names}
-    normal = normalise(values[0] if len(values) == 1 else _chained(values))
+    try:
+        normal = normalise(values[0] if len(values) == 1 else _chained(values))
+    except InvalidTrajectory as error:
+        raise UnreadableDocument(_place(segments[0], segments[0].names[0]), str(error)) from None
     return Normal(normal.document, tuple(sorted(lossy.union(normal.lossy))))
+
+
+def _place(segment: Segment, name: str) -> str:
+    return f"{segment.folder}/{name}" if segment.folder else name
 
 
 def find_media(document: dict[str, Any], root: Path, folder: str) -> list[RunMedia]:
@@ -82,8 +98,7 @@ def _read_segment(segment: Segment) -> tuple[dict[str, Any], set[str]]:
     read = []
     lossy: set[str] = set()
     for name in segment.names:
-        place = f"{segment.folder}/{name}" if segment.folder else name
-        value, names = _read_value(segment.root, place)
+        value, names = _read_value(segment.root, _place(segment, name))
         read.append((name, value))
         lossy.update(names)
     value = joined(read)
@@ -95,13 +110,13 @@ def _read_segment(segment: Segment) -> tuple[dict[str, Any], set[str]]:
 def _read_value(root: Path, place: str) -> tuple[dict[str, Any], list[str]]:
     path = inside(root, place)
     if path is None:
-        raise InvalidTrajectory(f"{place} is a link that leaves the folder, or is gone")
+        raise UnreadableDocument(place, "a link that leaves the folder, or gone")
     try:
         value, lossy = load(read_bytes(path))
     except (InvalidTrajectory, Unreadable) as error:
-        raise InvalidTrajectory(f"{place}: {error}") from None
+        raise UnreadableDocument(place, str(error)) from None
     if not isinstance(value, dict) or not isinstance(value.get("steps"), list):
-        raise InvalidTrajectory(f"{place}: no trajectory with a list of steps")
+        raise UnreadableDocument(place, "no trajectory with a list of steps")
     return value, lossy
 
 

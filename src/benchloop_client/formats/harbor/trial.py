@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from benchloop_client.contract.resources import JobFacts
-from benchloop_client.contract.trajectory import InvalidTrajectory
-from benchloop_client.formats.documents import KeptOnce, Segment, continuations, find_media, read_document
+from benchloop_client.formats.documents import KeptOnce, Segment, UnreadableDocument, continuations, find_media, read_document
 from benchloop_client.formats.files import Collected, collect, excluded
 from benchloop_client.formats.harbor.facts import TrialFiles, trial_facts
 from benchloop_client.formats.harbor.layout import TrialRef, folders
@@ -49,9 +48,9 @@ def read_trial(ref: TrialRef, run_id: str, options: ReadOptions) -> Iterator[Run
     found = collect(ref.folder, ALLOWED, options)
     document, problem = _document(ref.folder, trial, options)
     if problem is not None and trial.result is not None:
-        yield Rejected(f"{ref.name}/{problem.partition(': ')[0]}", f"the trajectory is left out: {problem}")
+        yield Rejected(f"{ref.name}/{problem.path}", f"the trajectory is left out: {problem.reason}")
     elif problem is not None:
-        found.notes.append(f"the trajectory is not complete yet: {problem}")
+        found.notes.append(f"{problem.path} is not complete yet: {problem.reason}")
     yield _job(ref, facts, document, found, options)
     if document is not None:
         document.forget()
@@ -82,7 +81,7 @@ def _read_files(ref: TrialRef) -> TrialFiles:
     return TrialFiles(ref.name, config or mapping(mapping(own).get("config")), parsed["lock.json"] or {}, own)
 
 
-def _document(folder: Path, trial: TrialFiles, options: ReadOptions) -> tuple[KeptOnce | None, str | None]:
+def _document(folder: Path, trial: TrialFiles, options: ReadOptions) -> tuple[KeptOnce | None, UnreadableDocument | None]:
     """The trial's trajectory and, where it has one that cannot be read, why."""
     segments = [_without_excluded(segment, options) for segment in _segments(folder, trial)]
     segments = [segment for segment in segments if segment.names]
@@ -90,8 +89,8 @@ def _document(folder: Path, trial: TrialFiles, options: ReadOptions) -> tuple[Ke
         return None, None
     try:
         return KeptOnce(lambda: read_document(segments)), None
-    except InvalidTrajectory as error:
-        return None, str(error)
+    except UnreadableDocument as error:
+        return None, error
 
 
 def _without_excluded(segment: Segment, options: ReadOptions) -> Segment:
