@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -33,7 +34,9 @@ EVERYTHING = "metrics,trajectory,artifacts,tasks,jobs"
 START_LIMIT_S = 30
 LISTENING = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
 COMMAND_LIMIT_S = 1800
+ENDING_LIMIT_S = 10
 LISTED_AT_ONCE = 6
+PER_FILE = "downloaded "
 
 
 class DemoFailed(Exception):
@@ -103,9 +106,7 @@ def show(server: Server, source: Path | None, folder: Path) -> None:
     print("\n".join(tree(folder / "pulled")))
     for group in groups:
         summary = json.loads(run(server, ["overview", "get", "-g", group, "--scope", "summary"]))
-        print("\n" + "\n".join(table(group, summary[0]["summary"])))
-    for row in {str(row["group_id"]): row for row in pushed}.values():
-        print(f"\n{row['group_id']}: {present_of_expected(row)}")
+        print("\n" + "\n".join(overview(group, summary[0]["summary"])))
     print(f"\nAll of it came from {server.address}")
 
 
@@ -135,16 +136,35 @@ def push(server: Server, arguments: list[str]) -> list[dict[str, Any]]:
 
 
 def run(server: Server, arguments: list[str]) -> str:
-    """Run `bl` with these arguments, show the command, hand back its stdout; its messages go to the terminal."""
+    """Run `bl` with these arguments, show the command and what it says, hand back its stdout."""
     print("\n$ bl " + shlex.join(_short(part) for part in arguments), flush=True)
     command = [str(BIN / "bl"), *arguments]
-    try:
-        done = subprocess.run(command, env=server.environment, stdout=subprocess.PIPE, text=True, timeout=COMMAND_LIMIT_S, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise DemoFailed(f"`bl {arguments[0]}` took longer than {COMMAND_LIMIT_S} s") from error
-    if done.returncode != 0:
-        raise DemoFailed(f"`bl {arguments[0]}` ended with exit code {done.returncode}; the server's log is {_short(server.log)}")
-    return done.stdout
+    with tempfile.TemporaryFile("w+") as out:
+        process = subprocess.Popen(command, env=server.environment, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.PIPE, text=True)
+        overdue = threading.Timer(COMMAND_LIMIT_S, process.kill)
+        overdue.start()
+        try:
+            _relay(process)
+        finally:
+            overdue.cancel()
+            _end(process)
+        if process.returncode != 0:
+            raise DemoFailed(f"`bl {arguments[0]}` ended with exit code {process.returncode}; the server's log is {_short(server.log)}")
+        out.seek(0)
+        return out.read()
+
+
+def _relay(process: subprocess.Popen[str]) -> None:
+    """Show what a program says while it says it; of many files only the first ones and how many more."""
+    assert process.stderr is not None
+    files = 0
+    for line in process.stderr:
+        files += line.startswith(PER_FILE)
+        if not line.startswith(PER_FILE) or files <= LISTED_AT_ONCE:
+            print(line.rstrip().replace(f"{ROOT}{os.sep}", ""), flush=True)
+    if files > LISTED_AT_ONCE:
+        print(f"… and {files - LISTED_AT_ONCE:,} more files")
+    process.wait(ENDING_LIMIT_S)
 
 
 def start_server(data: Path, log: Path) -> Server:
@@ -164,10 +184,12 @@ def start_server(data: Path, log: Path) -> Server:
     return Server(address, _environment() | {"BENCHLOOP_HOST": address, "BENCHLOOP_API_KEY": key}, process, log)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[Any]) -> None:
+    if process.poll() is not None:
+        return
     process.terminate()
     try:
-        process.wait(10)
+        process.wait(ENDING_LIMIT_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -222,26 +244,32 @@ def _walk(folder: Path, depth: int) -> Iterator[tuple[Path | int, int]]:
         yield len(entries) - len(shown), depth + 1
 
 
-def table(title: str, summary: dict[str, Any]) -> Iterator[str]:
-    """The overview of a group as lines of name and value; what was not recorded is a dash."""
-    rows = [(name, _value(value)) for name, value in summary.items() if not isinstance(value, dict | list)]
-    width = max((len(name) for name, _ in rows), default=0)
-    yield title
-    yield "─" * max(len(title), width + 12)
-    yield from (f"{name:<{width}}  {value:>10}" for name, value in rows)
+def overview(group: str, summary: dict[str, Any]) -> Iterator[str]:
+    """A group's overview as the lines of a table: a row for each training step and one for all of it."""
+    heads = ["step", "jobs", *summary["outcomes"], "pass rate", "mean reward"]
+    steps = [row for row in summary["steps"] if row["step"] is not None]
+    rows = [heads, *([str(row["step"]), *_cells(row)] for row in steps), ["all", *_cells(summary)]]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
+    yield f"{group}: {_present_of_expected(summary)}"
+    yield ""
+    for row in rows:
+        yield "  " + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+    errors = ", ".join(f"{error['error_type']} {error['jobs']}" for error in summary["errors"])
+    yield ""
+    yield f"  errors: {errors or 'none'}"
+    yield f"  with trajectory: {summary['with_trajectory']}, with artifacts: {summary['with_artifacts']}"
 
 
-def _value(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:,.3f}" if isinstance(value, float) else str(value)
+def _cells(row: dict[str, Any]) -> list[str]:
+    rate, reward = row["pass_rate"], row["reward"]["mean"]
+    share = "-" if rate["value"] is None else f"{rate['value']:.0%} of {rate['denominator']}"
+    return [str(row["present"]), *(str(count) for count in row["outcomes"].values()), share, "-" if reward is None else f"{reward:.3f}"]
 
 
-def present_of_expected(row: dict[str, Any]) -> str:
-    """How much of the planned run is there."""
-    if row["expected"] is None:
-        return f"{row['present']} jobs present; the run does not say how many it planned"
-    return f"{row['present']} jobs present of {row['expected']} expected"
+def _present_of_expected(summary: dict[str, Any]) -> str:
+    if summary["expected"] is None:
+        return f"{summary['present']} jobs present"
+    return f"{summary['present']} jobs present of {summary['expected']} expected"
 
 
 def _environment() -> dict[str, str]:

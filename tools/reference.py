@@ -11,13 +11,14 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
 import msgspec
 
 from benchloop_client.cli.app import ROOT
-from benchloop_client.contract import metrics, resources
+from benchloop_client.contract import metrics, resources, summaries
 from benchloop_client.contract.errors import STATUS, ErrorBody
 from benchloop_client.contract.operations import NOT_SERVED_YET, OPERATIONS
 from benchloop_server import cli as server_cli
@@ -64,10 +65,25 @@ def metric_names() -> Iterator[str]:
 
 def records() -> Iterator[str]:
     """Every record of the contract with its fields."""
-    yield "What travels. A field with `None` among its types may be null: the fact was not recorded."
-    for kind in vars(resources).values():
-        if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and msgspec.structs.fields(kind):
-            yield f"\n## {kind.__name__}\n\n{_paragraphs(kind)}\n"
+    yield "What is sent and answered. A field with `None` among its types may be null: the fact was not recorded."
+    yield from _structs(resources)
+
+
+def numbers() -> Iterator[str]:
+    """Every record of what is computed over many jobs."""
+    yield _paragraphs(summaries.__doc__)
+    yield from _structs(summaries)
+
+
+def _structs(module: ModuleType) -> Iterator[str]:
+    for kind in vars(module).values():
+        if (
+            isinstance(kind, type)
+            and kind.__module__ == module.__name__
+            and issubclass(kind, msgspec.Struct)
+            and msgspec.structs.fields(kind)
+        ):
+            yield f"\n## {kind.__name__}\n\n{_paragraphs(kind.__doc__)}\n"
             types = _annotations(kind)
             yield from _table(
                 ("field", "type", "needed"), ((f"`{f.name}`", f"`{types[f.name]}`", _needed(f)) for f in msgspec.structs.fields(kind))
@@ -92,6 +108,7 @@ PAGES = {
     "errors.md": ("Error codes", errors),
     "metrics.md": ("Metrics", metric_names),
     "records.md": ("Records", records),
+    "summaries.md": ("Summaries", numbers),
     "server.md": ("The server", server),
 }
 
@@ -131,12 +148,12 @@ def _annotations(kind: type) -> dict[str, str]:
     return {name: text for base in reversed(kind.__mro__) for name, text in vars(base).get("__annotations__", {}).items()}
 
 
-def _paragraphs(kind: type) -> str:
-    return "\n".join(line.strip() for line in (kind.__doc__ or "").strip().splitlines())
+def _paragraphs(text: str | None) -> str:
+    return "\n".join(line.strip() for line in (text or "").strip().splitlines())
 
 
 def _sentence(kind: type) -> str:
-    return _paragraphs(kind).split("\n\n")[0]
+    return _paragraphs(kind.__doc__).split("\n\n")[0]
 
 
 def main() -> int:
