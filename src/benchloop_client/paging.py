@@ -199,8 +199,10 @@ class _Pass:
             # Without a total only an empty page is the end: a short one may come from a server that caps its pages.
             self.complete = not self._moved and (not page or (added == 0 and len(page) < self._size))
             return self.complete
-        self.complete = self._count >= total and not self._moved
-        return self.complete or not page or skip + len(page) >= total
+        # Having seen `total` rows is not enough: some of them may have left since, and as many others come.
+        at_the_end = not page or skip + len(page) >= total
+        self.complete = at_the_end and self._count >= total and not self._moved
+        return at_the_end
 
     def _advance(self, page: list[Row]) -> int:
         """How far to go on: past the page, but back to the start of the run of equal sort keys at its end, so that rows which changed

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from benchloop_client.client import Client
 from benchloop_client.errors import ApiError, IntegrityError
@@ -205,3 +207,39 @@ def test_metrics_and_tasks_ask_their_own_routes(connect: Callable[..., Client]) 
         assert len(list(all_metrics(client, "G"))) == len(list(all_tasks(client, "G", search="x"))) == 1
     assert server.asked[0].query == {"group_id": "G", "skip": "0", "limit": "1000"}
     assert server.asked[1].query == {"skip": "0", "limit": "50", "search": "x"}
+
+
+class Moving(Pages):
+    """A list that loses and gains rows between pages as `script` says: (from where on to drop, how many, how many to add at the end)."""
+
+    def __init__(self, count: int, script: list[tuple[int, int, int]], per_time: int) -> None:
+        super().__init__(jobs(count, per_time=per_time), cap=20)
+        self.ever = [row["job_id"] for row in self.rows]
+        self.script, self.per_time = script, per_time
+        self.before_page = self.move
+
+    def move(self, number: int) -> None:
+        if 0 < number <= len(self.script):
+            at, dropped, added = self.script[number - 1]
+            del self.rows[at : at + dropped]
+            more = jobs(len(self.ever) + added, per_time=self.per_time)[len(self.ever) :]
+            self.rows += more
+            self.ever += [row["job_id"] for row in more]
+
+
+@given(
+    count=st.integers(0, 90),
+    script=st.lists(st.tuples(st.integers(0, 90), st.integers(0, 8), st.integers(0, 8)), max_size=12),
+    per_time=st.sampled_from([1, 3, 7, 1000]),
+    page_size=st.sampled_from([5, 20, 50]),
+)
+@settings(max_examples=300, deadline=None)
+def test_whatever_moves_a_list_is_complete_or_fails(count: int, script: list[tuple[int, int, int]], per_time: int, page_size: int) -> None:
+    pages = Moving(count, script, per_time)
+    try:
+        found = ids(Listing(JOBS, pages, page_size=page_size))
+    except IntegrityError:
+        assert any(dropped for _, dropped, _ in script)
+        return
+    assert len(found) == len(set(found))
+    assert {row["job_id"] for row in pages.rows} <= set(found) <= set(pages.ever)
