@@ -94,20 +94,21 @@ def show(server: Server, source: Path | None, folder: Path) -> None:
     if source is None:
         pushed = push_sample(server, folder / "runs")
     else:
-        print(
-            f"Your run stays on this machine, so it is pushed with --allow-secrets: what looks like a key is not searched for.\n({source})"
-        )
+        print("\nNothing leaves this machine, so --allow-secrets pushes the files without looking for keys in them.")
         pushed = push(server, [str(source), "--allow-secrets"])
     if not pushed:
         raise DemoFailed("the push named no group")
     groups = list(dict.fromkeys(str(row["group_id"]) for row in pushed))
-    run(server, ["pull", "-g", ",".join(groups), "--with", EVERYTHING, "-o", str(folder / "pulled")])
+    must(server, ["pull", "-g", ",".join(groups), "--with", EVERYTHING, "-o", str(folder / "pulled")])
     print("\nWhat is on the disk now:\n")
     print("\n".join(tree(folder / "pulled")))
     for group in groups:
-        summary = json.loads(run(server, ["overview", "get", "-g", group, "--scope", "summary"]))
+        summary = json.loads(must(server, ["overview", "get", "-g", group, "--scope", "summary"]))
         print("\n" + "\n".join(overview(group, summary[0]["summary"])))
     print(f"\nAll of it came from {server.address}")
+    rejected = sum(len(row["rejected"]) for row in pushed)
+    if rejected:
+        raise DemoFailed(f"{rejected} of the run's files or folders could not be read; the push above names them, all else was pushed")
 
 
 def push_sample(server: Server, runs: Path) -> list[dict[str, Any]]:
@@ -125,8 +126,11 @@ def push_sample(server: Server, runs: Path) -> list[dict[str, Any]]:
 
 
 def push(server: Server, arguments: list[str]) -> list[dict[str, Any]]:
-    """`bl push`, and the rows it printed, one a group."""
-    rows: list[dict[str, Any]] = json.loads(run(server, ["push", *arguments]))
+    """`bl push`, and the rows it printed, one a group. What could not be read is shown, and the rest goes on."""
+    code, out = run(server, ["push", *arguments])
+    rows: list[dict[str, Any]] = json.loads(out or "[]")
+    if code not in {0, 1} or not any(row["present"] for row in rows):
+        raise _failed(server, "push", code)
     for row in rows:
         words = ", ".join(f"{row[key]} {key}" for key in ("new", "updated", "unchanged"))
         print(f"  {row['group_id']}: {words}, {len(row['rejected'])} rejected")
@@ -135,8 +139,20 @@ def push(server: Server, arguments: list[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def run(server: Server, arguments: list[str]) -> str:
-    """Run `bl` with these arguments, show the command and what it says, hand back its stdout."""
+def must(server: Server, arguments: list[str]) -> str:
+    """Run `bl` with these arguments and hand back its stdout. Raises `DemoFailed` unless the exit code is 0."""
+    code, out = run(server, arguments)
+    if code != 0:
+        raise _failed(server, arguments[0], code)
+    return out
+
+
+def _failed(server: Server, command: str, code: int) -> DemoFailed:
+    return DemoFailed(f"`bl {command}` ended with exit code {code}, see above; the server's log is {_short(server.log)}")
+
+
+def run(server: Server, arguments: list[str]) -> tuple[int, str]:
+    """Run `bl` with these arguments, show the command and what it says, hand back its exit code and stdout."""
     print("\n$ bl " + shlex.join(_short(part) for part in arguments), flush=True)
     command = [str(BIN / "bl"), *arguments]
     with tempfile.TemporaryFile("w+") as out:
@@ -148,10 +164,8 @@ def run(server: Server, arguments: list[str]) -> str:
         finally:
             overdue.cancel()
             _end(process)
-        if process.returncode != 0:
-            raise DemoFailed(f"`bl {arguments[0]}` ended with exit code {process.returncode}; the server's log is {_short(server.log)}")
         out.seek(0)
-        return out.read()
+        return process.returncode, out.read()
 
 
 def _relay(process: subprocess.Popen[str]) -> None:
