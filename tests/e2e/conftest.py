@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.support.documented import Documented
 from tests.support.programs import Bl
 from tests.support.scripted import Scripted, scripted

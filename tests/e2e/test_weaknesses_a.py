@@ -434,7 +434,7 @@ def test_a8_key_with_a_newline(old: Documented, bl: Bl, home: Path, key: str) ->
     """A key read from a file with its newline: cleaned or refused without showing it, no retries. Fails on the original."""
     result = Bl(home, old.server.origin, key)("metrics", "get", "-j", "J1")
     assert result.code in (0, 2), str(result)
-    assert result.seconds < 5
+    assert result.seconds < 20
     assert "Traceback" not in result.err
     assert canary_in(result.out, result.err) == []
     assert all(seen.key == CANARY for seen in old.server.asked("/openapi/metrics/"))

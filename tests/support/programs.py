@@ -243,9 +243,10 @@ def leftovers(root: Path) -> list[str]:
 
 
 def journal(root: Path) -> list[dict[str, Any]]:
-    """The lines of the journal below an output root."""
+    """What the journal below an output root says about files, line by line."""
     path = root / ".benchloop" / "journal.jsonl"
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    found = [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    return [line for line in found if "path" in line]
 
 
 def _reaped(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, int]:

@@ -112,6 +112,8 @@ def check(artifact: Artifact, siblings: Iterable[Artifact]) -> None:
         raise IntegrityError("the server lists an artifact without a name")
     if not artifact.url:
         raise IntegrityError(artifact.error_code or "missing_url")
+    if Tally(other.name for other in siblings)[artifact.name] > 1:
+        raise IntegrityError(f"the server lists several artifacts of the name {artifact.name}; one file cannot hold them all")
     if artifact.link is not None and Tally(other.link for other in siblings)[artifact.link] > 1:
         raise IntegrityError("the server lists several artifacts behind one address; their contents cannot be told apart")
 

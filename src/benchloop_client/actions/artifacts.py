@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +24,8 @@ from benchloop_client.transfer.files import Expect
 PLACEHOLDER = gzip.compress(b"\0" * 10240, mtime=0)
 _ARCHIVES = (".tgz", ".tar.gz")
 _GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = zlib.MAX_WBITS | 16
+_PLAIN = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +212,10 @@ def _content(work: Work, artifact: Artifact, etag: str | None) -> Content:
         return _placeholder()
     chunks = _told(stream, artifact.name, work.watch)
     expect = Expect(artifact.size if artifact.size is not None else stream.length, artifact.sha256)
-    return Content(_whole_gzip(chunks, artifact.name) if archive else chunks, expect, stream.etag, close=stream.close)
+    if archive:
+        chunks = _begun_gzip(chunks, artifact.name)
+        chunks = chunks if expect != Expect() else _ended_gzip(chunks, artifact.name)
+    return Content(chunks, expect, stream.etag, close=stream.close)
 
 
 def _opened(work: Work, artifact: Artifact, etag: str | None) -> Stream:
@@ -224,7 +230,7 @@ def _placeholder() -> Content:
     return Content((PLACEHOLDER,), status="placeholder")
 
 
-def _whole_gzip(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+def _begun_gzip(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """`chunks`, refused unless they begin as gzip does: nothing at all, or an error page without a type, is no archive."""
     head = b""
     rest = iter(chunks)
@@ -236,6 +242,32 @@ def _whole_gzip(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
         raise IntegrityError(f"{name} is no gzip archive: {'nothing' if not head else 'something else'} arrived")
     yield head
     yield from rest
+
+
+def _ended_gzip(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """`chunks` of unknown length, refused unless the last gzip member is whole: nothing else tells a body that was cut from a short one."""
+    member = zlib.decompressobj(_GZIP_WINDOW)
+    try:
+        for chunk in chunks:
+            yield chunk
+            member = _fed(member, chunk)
+        while not member.eof and member.decompress(b"", _PLAIN):
+            pass
+    except zlib.error:
+        raise IntegrityError(f"{name} is a damaged gzip archive") from None
+    if not member.eof:
+        raise IntegrityError(f"{name} broke off: its gzip archive has no end")
+
+
+def _fed(member: zlib._Decompress, data: bytes) -> zlib._Decompress:
+    """The member that is open after `data`, of which a bounded piece at a time is unpacked and forgotten."""
+    while data:
+        if member.eof:
+            data = data.lstrip(b"\0")
+            member = zlib.decompressobj(_GZIP_WINDOW) if data else member
+        member.decompress(data, _PLAIN)
+        data = member.unconsumed_tail or (member.unused_data if data else b"")
+    return member
 
 
 def _told(stream: Stream, name: str, watch: Watch) -> Iterator[bytes]:

@@ -143,5 +143,8 @@ def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _laid_out(stream: Stream, job_id: str, layout: Layout) -> Iterator[bytes]:
-    yield layout.text(checked(stream, job_id))
+    body = checked(stream, job_id)
+    if body.strip() == b"null":
+        raise ApiError(stream.status, f"the server's answer for the trajectory of {job_id} is null; nothing was written")
+    yield layout.text(body)
     yield b"\n"
