@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from benchloop_server.kit.principal import Principal
@@ -15,6 +15,9 @@ from benchloop_server.sql.tables import uploads
 
 #: Names in one query; SQLite and PostgreSQL both take far more.
 _BATCH = 500
+_SIZE = select(uploads.c.size).where(
+    uploads.c.workspace_id == bindparam("workspace"), uploads.c.kind == bindparam("kind"), uploads.c.sha256 == bindparam("sha256")
+)
 _INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
@@ -30,24 +33,39 @@ class Kept:
     info_json: str
 
 
-def known(connection: Connection, principal: Principal, kind: str, sha256: Sequence[str]) -> set[str]:
+def known(connection: Connection, principal: Principal, kind: str, sha256: Iterable[str]) -> set[str]:
     """Which of these the caller's workspace has."""
-    return {row.sha256 for row in rows(connection, principal, kind, sha256)}
-
-
-def rows(connection: Connection, principal: Principal, kind: str, sha256: Sequence[str]) -> Iterator[Row[Any]]:
-    """The rows of those that the caller's workspace has."""
     names = list(dict.fromkeys(sha256))
+    found: set[str] = set()
     for at in range(0, len(names), _BATCH):
         mine = (uploads.c.workspace_id == principal.workspace_id, uploads.c.kind == kind)
-        yield from connection.execute(select(uploads).where(*mine, uploads.c.sha256.in_(names[at : at + _BATCH])))
+        found.update(connection.execute(select(uploads.c.sha256).where(*mine, uploads.c.sha256.in_(names[at : at + _BATCH]))).scalars())
+    return found
 
 
-def add(connection: Connection, principal: Principal, kept: Kept, *, now: int) -> bool:
-    """Write the row; False when the workspace has it already."""
-    statement = _INSERT[connection.dialect.name](uploads).on_conflict_do_nothing()
+def size_of(connection: Connection, principal: Principal, kind: str, sha256: str) -> int | None:
+    """Plain length of an upload, bytes; None when the caller's workspace does not have it."""
+    row = connection.execute(_SIZE, {"workspace": principal.workspace_id, "kind": kind, "sha256": sha256}).first()
+    return None if row is None else int(row.size)
+
+
+def add(connection: Connection, principal: Principal, kept: Sequence[Kept], *, now: int) -> set[tuple[str, str]]:
+    """Write the rows of those that the workspace does not have yet; returns (kind, sha256) of these."""
+    had = {(kind, name) for kind in {item.kind for item in kept} for name in known(connection, principal, kind, _names(kept, kind))}
+    new = {(item.kind, item.sha256): _values(item, principal, now) for item in kept if (item.kind, item.sha256) not in had}
+    if new:
+        # Another process may be writing the same upload: then its row stands, and says the same.
+        connection.execute(_INSERT[connection.dialect.name](uploads).on_conflict_do_nothing(), list(new.values()))
+    return set(new)
+
+
+def _names(kept: Sequence[Kept], kind: str) -> list[str]:
+    return [item.sha256 for item in kept if item.kind == kind]
+
+
+def _values(kept: Kept, principal: Principal, now: int) -> dict[str, Any]:
     index = kept.index
-    values = {
+    return {
         "workspace_id": principal.workspace_id,
         "created_at": now,
         "kind": kept.kind,
@@ -57,8 +75,9 @@ def add(connection: Connection, principal: Principal, kept: Kept, *, now: int) -
         "blob_offset": kept.stored.offset,
         "stored_size": kept.stored.length,
         "stored_sha256": kept.stored.sha256,
+        "index_blob": index.blob if index else None,
+        "index_offset": index.offset if index else None,
+        "index_size": index.length if index else None,
+        "index_sha256": index.sha256 if index else None,
         "info_json": kept.info_json,
     }
-    if index is not None:
-        values |= {"index_blob": index.blob, "index_offset": index.offset, "index_size": index.length, "index_sha256": index.sha256}
-    return bool(connection.execute(statement.values(values)).rowcount == 1)

@@ -54,9 +54,9 @@ class Intake:
         """An upload starts. One that the workspace has already is read past."""
         self._claim, self._taken = claim, 0
         with self._services.db.read() as connection:
-            found = list(repository.rows(connection, self._principal, claim.kind, [claim.sha256]))
-        if found:
-            self._items.append((claim, found[0].size))
+            size = repository.size_of(connection, self._principal, claim.kind, claim.sha256)
+        if size is not None:
+            self._items.append((claim, size))
         else:
             self._receiver = Receiver(claim, self._services.limits, self._services.scratch)
 
@@ -82,12 +82,11 @@ class Intake:
         """Make the blobs durable, then write the rows of all uploads in one transaction; the answer to the request, in order."""
         self._packer.close()
         now = self._services.clock()
-        created: dict[tuple[str, str], bool] = {}
         kept = [self._kept(item) for _, item in self._items if isinstance(item, Judged)]
+        created: set[tuple[str, str]] = set()
         if kept:
             with self._services.db.write() as connection:
-                for item in kept:
-                    created.setdefault((item.kind, item.sha256), repository.add(connection, self._principal, item, now=now))
+                created = repository.add(connection, self._principal, kept, now=now)
         return [self._answer(claim, item, created) for claim, item in self._items]
 
     def close(self) -> None:
@@ -101,9 +100,13 @@ class Intake:
         stored = self._packer.place(item.stored)
         return Kept(kind=item.kind, sha256=item.sha256, size=item.size, stored=stored, index=index, info_json=item.info_json)
 
-    def _answer(self, claim: Claim, item: Judged | int, created: dict[tuple[str, str], bool]) -> Uploaded:
-        size = item if isinstance(item, int) else item.size
-        return Uploaded(sha256=claim.sha256, size=size, created=created.pop((claim.kind, claim.sha256), False))
+    @staticmethod
+    def _answer(claim: Claim, item: Judged | int, created: set[tuple[str, str]]) -> Uploaded:
+        """The answer for one upload; of several with the same bytes only the first is new."""
+        key = (claim.kind, claim.sha256)
+        new = key in created
+        created.discard(key)
+        return Uploaded(sha256=claim.sha256, size=item if isinstance(item, int) else item.size, created=new)
 
 
 class BundleIntake:
