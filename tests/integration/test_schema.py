@@ -38,7 +38,7 @@ def test_a_newer_schema_is_refused_and_left_alone(database: Database) -> None:
     with database.write() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     for refuse in (migrate.upgrade, migrate.check):
-        with pytest.raises(migrate.SchemaError, match="newer benchloop-server .schema 9999"):
+        with pytest.raises(migrate.SchemaError, match=r"newer benchloop-server .schema 9999"):
             refuse(database)
     with database.read() as connection:
         assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one() == "9999"
@@ -50,7 +50,7 @@ def test_upgrades_at_the_same_time_wait_for_each_other(database: Database) -> No
     def upgrade() -> None:
         try:
             outcomes.append(migrate.upgrade(database))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a thread hands its failure over
             outcomes.append(error)
 
     threads = [threading.Thread(target=upgrade) for _ in range(4)]

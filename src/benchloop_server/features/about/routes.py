@@ -8,8 +8,8 @@ from litestar.handlers import HTTPRouteHandler
 from benchloop_client.contract.resources import Version
 from benchloop_client.contract.version import API_VERSION, FEATURES, __version__
 from benchloop_server.features.about import service
+from benchloop_server.http.parameters import GivenServices
 from benchloop_server.http.routing import operation
-from benchloop_server.kit.services import Services
 
 
 @operation("version")
@@ -31,7 +31,7 @@ async def healthz() -> dict[str, str]:
 
 
 @get("/readyz", include_in_schema=False, sync_to_thread=True)
-def readyz(services: Services) -> dict[str, str]:
+def readyz(services: GivenServices) -> dict[str, str]:
     """Database, schema and blob store can be used."""
     service.check_ready(services)
     return {"status": "ready"}

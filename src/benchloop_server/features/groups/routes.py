@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import JSONBody
 
 from benchloop_client.contract.resources import Group, GroupPage, GroupUpsert
 from benchloop_server.features.groups import service
-from benchloop_server.http.queries import Limit
+from benchloop_server.http.parameters import Cursor, GivenPrincipal, GivenServices, Limit, PathText
 from benchloop_server.http.routing import operation
-from benchloop_server.kit.principal import Principal
-from benchloop_server.kit.services import Services
 
 
 @operation("groups")
-def list_groups(services: Services, principal: Principal, limit: Limit = 100, cursor: str | None = None) -> GroupPage:
+def list_groups(services: GivenServices, principal: GivenPrincipal, limit: Limit = 100, cursor: Cursor = None) -> GroupPage:
     """The groups of the key's workspace, newest first."""
     return service.page(services, principal, limit=limit, cursor=cursor)
 
 
 @operation("group")
-def get_group(services: Services, principal: Principal, group_id: str) -> Group:
+def get_group(services: GivenServices, principal: GivenPrincipal, group_id: PathText) -> Group:
     """One group."""
     return service.get(services, principal, group_id)
 
 
 @operation("group_put")
-def put_group(services: Services, principal: Principal, group_id: str, data: GroupUpsert) -> Group:
+def put_group(services: GivenServices, principal: GivenPrincipal, group_id: PathText, data: JSONBody[GroupUpsert]) -> Group:
     """Create a group, or replace the facts of one."""
     return service.put(services, principal, group_id, upsert=data)
 

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from litestar.di import Provide
+from litestar.di import NamedDependency, Provide
 from litestar.handlers import HTTPRouteHandler
+from litestar.params import JSONBody
 
 from benchloop_client.contract.resources import Job, JobPage, JobsCheck, JobStates, JobsUpsert
 from benchloop_client.contract.summaries import JobIds, JobMeta
 from benchloop_server.features.jobs import push, service
 from benchloop_server.features.jobs.filters import JobFilter
 from benchloop_server.features.jobs.service import Window
-from benchloop_server.http.queries import Limit, Skip, Step
+from benchloop_server.http.parameters import Cursor, Flag, GivenPrincipal, GivenServices, Limit, PathText, Skip, Step, Text
 from benchloop_server.http.routing import operation
-from benchloop_server.kit.principal import Principal
-from benchloop_server.kit.services import Services
 
 
 def job_filter(
-    group_id: str | None = None,
-    template: str | None = None,
-    status: str | None = None,
-    instance_id: str | None = None,
-    outcome: str | None = None,
-    task_id: str | None = None,
-    model: str | None = None,
-    agent: str | None = None,
+    group_id: Text = None,
+    template: Text = None,
+    status: Text = None,
+    instance_id: Text = None,
+    outcome: Text = None,
+    task_id: Text = None,
+    model: Text = None,
+    agent: Text = None,
     step: Step = None,
-    error_type: str | None = None,
-    reward_valid: bool | None = None,
+    error_type: Text = None,
+    reward_valid: Flag = None,
 ) -> JobFilter:
     """The dependency `wanted`: every filter of the job list is a query parameter."""
     return JobFilter(**locals())
@@ -35,7 +34,12 @@ def job_filter(
 
 @operation("jobs", dependencies={"wanted": Provide(job_filter, sync_to_thread=False)})
 def list_jobs(
-    services: Services, principal: Principal, wanted: JobFilter, skip: Skip = 0, limit: Limit = 50, cursor: str | None = None
+    services: GivenServices,
+    principal: GivenPrincipal,
+    wanted: NamedDependency[JobFilter],
+    skip: Skip = 0,
+    limit: Limit = 50,
+    cursor: Cursor = None,
 ) -> JobPage:
     """Jobs in the order of their creation, filtered, by `skip` or by `cursor`."""
     part = Window(limit=min(limit, services.limits.page), skip=skip, cursor=cursor)
@@ -43,31 +47,31 @@ def list_jobs(
 
 
 @operation("job")
-def get_job(services: Services, principal: Principal, job_id: str) -> Job:
+def get_job(services: GivenServices, principal: GivenPrincipal, job_id: PathText) -> Job:
     """One job."""
     return service.get(services, principal, job_id)
 
 
 @operation("job_meta")
-def get_meta(services: Services, principal: Principal, job_id: str) -> JobMeta:
+def get_meta(services: GivenServices, principal: GivenPrincipal, job_id: PathText) -> JobMeta:
     """What the source said about a job beside its facts."""
     return service.meta(services, principal, job_id)
 
 
 @operation("group_job_ids")
-def get_group_ids(services: Services, principal: Principal, group_id: str) -> JobIds:
+def get_group_ids(services: GivenServices, principal: GivenPrincipal, group_id: PathText) -> JobIds:
     """The ids of every job of a group."""
     return service.group_ids(services, principal, group_id)
 
 
 @operation("jobs_check")
-def check_jobs(services: Services, principal: Principal, group_id: str, data: JobsCheck) -> JobStates:
+def check_jobs(services: GivenServices, principal: GivenPrincipal, group_id: PathText, data: JSONBody[JobsCheck]) -> JobStates:
     """What a push of these fingerprints would do."""
     return push.check(services, principal, group_id, asked=data)
 
 
 @operation("jobs_put")
-def put_jobs(services: Services, principal: Principal, group_id: str, data: JobsUpsert) -> JobStates:
+def put_jobs(services: GivenServices, principal: GivenPrincipal, group_id: PathText, data: JSONBody[JobsUpsert]) -> JobStates:
     """Create or replace a batch of jobs, whole or not at all."""
     return push.put(services, principal, group_id, batch=data)
 

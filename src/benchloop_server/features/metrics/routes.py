@@ -7,21 +7,20 @@ from litestar.handlers import HTTPRouteHandler
 from benchloop_client.contract.summaries import EvalSummary, EvalTasks, GroupMetrics, JobMetrics, JobStats, MetricsPage
 from benchloop_server.features.jobs.service import Window
 from benchloop_server.features.metrics import service
-from benchloop_server.http.queries import Limit, Skip, Source
+from benchloop_server.http.parameters import Cursor, GivenPrincipal, GivenServices, Limit, PathText, RequiredText, Skip, Source, Text
 from benchloop_server.http.routing import operation
-from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
 
 
 @operation("job_metrics")
-def job_metrics(services: Services, principal: Principal, job_id: str, source: Source = None) -> JobMetrics:
+def job_metrics(services: GivenServices, principal: GivenPrincipal, job_id: PathText, source: Source = None) -> JobMetrics:
     """The metrics of one job."""
     return service.job_metrics(services, principal, job_id)
 
 
 @operation("metrics")
 def metrics(
-    services: Services, principal: Principal, group_id: str, skip: Skip = 0, limit: Limit = 1000, source: Source = None
+    services: GivenServices, principal: GivenPrincipal, group_id: RequiredText, skip: Skip = 0, limit: Limit = 1000, source: Source = None
 ) -> MetricsPage:
     """The metrics of the jobs of a group; an unknown group has none."""
     part = _part(services, skip=skip, limit=limit)
@@ -29,14 +28,14 @@ def metrics(
 
 
 @operation("group_metrics_overall")
-def overall(services: Services, principal: Principal, group_id: str, source: Source = None) -> GroupMetrics:
+def overall(services: GivenServices, principal: GivenPrincipal, group_id: PathText, source: Source = None) -> GroupMetrics:
     """The metrics of a group."""
     return service.group_metrics(services, principal, group_id)
 
 
 @operation("group_metrics_detail")
 def detail(
-    services: Services, principal: Principal, group_id: str, skip: Skip = 0, limit: Limit = 1000, cursor: str | None = None
+    services: GivenServices, principal: GivenPrincipal, group_id: PathText, skip: Skip = 0, limit: Limit = 1000, cursor: Cursor = None
 ) -> MetricsPage:
     """The metrics of the jobs of a group, by `skip` or by `cursor`."""
     part = _part(services, skip=skip, limit=limit, cursor=cursor)
@@ -44,27 +43,27 @@ def detail(
 
 
 @operation("eval_summary")
-def eval_summary(services: Services, principal: Principal, group_id: str) -> EvalSummary:
+def eval_summary(services: GivenServices, principal: GivenPrincipal, group_id: PathText) -> EvalSummary:
     """Outcomes, rewards, pass@k, errors, tokens and times of a group."""
     return service.eval_summary(services, principal, group_id)
 
 
 @operation("eval_tasks")
 def eval_tasks(
-    services: Services,
-    principal: Principal,
-    group_id: str,
+    services: GivenServices,
+    principal: GivenPrincipal,
+    group_id: PathText,
     skip: Skip = 0,
     limit: Limit = 1000,
-    search: str | None = None,
-    status: str | None = None,
+    search: Text = None,
+    status: Text = None,
 ) -> EvalTasks:
     """The tasks of a group with the outcomes of their attempts; `search` is part of a task id."""
     return service.eval_tasks(services, principal, group_id, part=_part(services, skip=skip, limit=limit), search=search, status=status)
 
 
 @operation("job_stats")
-def job_stats(services: Services, principal: Principal, group_id: str | None = None) -> JobStats:
+def job_stats(services: GivenServices, principal: GivenPrincipal, group_id: Text = None) -> JobStats:
     """Numbers over the jobs of one group, or over all that the key can read."""
     return service.job_stats(services, principal, group_id)
 
