@@ -46,8 +46,8 @@ _WORDS = (
     "limit",
     "error",
 )
-_STEP_OVERHEAD = 700
-_HEAD = 900
+_STEP_OVERHEAD = 510
+_HEAD = 240
 
 
 def large_run(jobs: int, size: int = 20_000, *, group: str = "large", seed: int = 7) -> Run:
