@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 
 import pytest
 import urllib3
@@ -170,10 +169,10 @@ def torn(served: Served, route: str, headers: dict[str, str]) -> bool:
 
 
 @pytest.fixture
-def large(served: Served) -> Iterator[Served]:
+def large(served: Served) -> Served:
     """A server with a group of 300 jobs."""
     push(served, *jobs(300))
-    yield served
+    return served
 
 
 def test_a_larger_group_is_exact(large: Served) -> None:

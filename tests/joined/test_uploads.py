@@ -7,7 +7,6 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -163,17 +162,20 @@ def test_an_announced_length_beyond_the_limit_is_413_at_once(served: Served) -> 
     limit = served.services.limits.media_bytes
     host, port = served.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), 10) as link:
-        head = f"PUT /openapi/uploads/media/{sha(b'x')} HTTP/1.1\r\nHost: x\r\nX-API-Key: {served.key()}\r\nContent-Length: {limit + 1}\r\n\r\n"
-        link.sendall(head.encode())
+        link.sendall(head(served, f"PUT /openapi/uploads/media/{sha(b'x')}", limit + 1))
         assert link.recv(100).startswith(b"HTTP/1.1 413")
+
+
+def head(served: Served, line: str, length: int) -> bytes:
+    """The head of a request as it goes over the wire."""
+    return f"{line} HTTP/1.1\r\nHost: x\r\nX-API-Key: {served.key()}\r\nContent-Length: {length}\r\n\r\n".encode()
 
 
 def send_half(served: Served, body: bytes) -> None:
     """Announce a whole bundle, send half of it, and hang up."""
     host, port = served.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), 10) as link:
-        head = f"POST /openapi/uploads HTTP/1.1\r\nHost: x\r\nX-API-Key: {served.key()}\r\nContent-Length: {len(body)}\r\n\r\n"
-        link.sendall(head.encode() + body[: len(body) // 2])
+        link.sendall(head(served, "POST /openapi/uploads", len(body)) + body[: len(body) // 2])
         until(lambda: bool(staged(served)))
     until(lambda: not staged(served))
 
@@ -205,8 +207,7 @@ def test_a_restart_does_not_sweep_what_another_process_receives(served: Served, 
     noise = os.urandom(8 << 20)
     host, port = served.url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), 10) as link:
-        head = f"PUT /openapi/uploads/media/{sha(noise)} HTTP/1.1\r\nHost: x\r\nX-API-Key: {served.key()}\r\nContent-Length: {len(noise)}\r\n\r\n"
-        link.sendall(head.encode() + noise[: len(noise) // 2])
+        link.sendall(head(served, f"PUT /openapi/uploads/media/{sha(noise)}", len(noise)) + noise[: len(noise) // 2])
         until(lambda: bool(staged(served)))
         with serving(served.data):
             link.sendall(noise[len(noise) // 2 :])

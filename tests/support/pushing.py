@@ -72,7 +72,9 @@ class Sent:
             "job_id": self.job_id,
             "facts": {"trial_key": self.job_id, "task_id": self.task_id, "status": "completed", "reward": 1.0},
             **{kind: {"sha256": sha(data), "size": len(data)} for kind, data in contents.items() if data is not None},
-            "media": [{"sha256": sha(data), "size": len(data), "mime_type": kind, "name": name} for name, (kind, data) in self.media.items()],
+            "media": [
+                {"sha256": sha(data), "size": len(data), "mime_type": kind, "name": name} for name, (kind, data) in self.media.items()
+            ],
         }
         return {**body, "fingerprint": sha(json.dumps(body).encode())}
 
