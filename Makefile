@@ -17,7 +17,7 @@ demo: demo-env ## push a run to a server of its own, pull it back, show it (DATA
 	@$(BIN)/python tools/demo.py $(if $(DATA),"$(DATA)")
 
 test: dev-env ## all tests but the long ones (ARGS="-k name" is handed to pytest)
-	@$(TESTS) -n 2 --dist worksteal $(ARGS)
+	@$(TESTS) -n 2 --dist loadfile $(ARGS)
 
 soak: dev-env ## the long seeded runs
 	@$(TESTS) -m soak --timeout 1800 $(ARGS)
