@@ -25,7 +25,7 @@ VARIABLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Where the data is and where to listen. `aws` holds the AWS_* variables."""
+    """Where the data is and where to listen. `database` is a URL, empty for SQLite in the data folder; `aws` holds the AWS_* variables."""
 
     data: Path
     database: str
@@ -51,7 +51,7 @@ def load(environ: Mapping[str, str] | None = None, **options: str | int | Path |
     data = Path(pick("data", "DATA", str(_user_data(environ)))).expanduser().absolute()
     return Settings(
         data=data,
-        database=pick("database", "DATABASE", f"sqlite:///{data / 'benchloop.sqlite3'}"),
+        database=pick("database", "DATABASE", ""),
         blobs=pick("blobs", "BLOBS", str(data / "blobs")),
         host=pick("host", "HOST", DEFAULT_HOST),
         port=_port(pick("port", "PORT", str(DEFAULT_PORT))),

@@ -12,7 +12,7 @@ from benchloop_server.adapters.blobs_local import LocalBlobs
 from benchloop_server.adapters.blobs_object import ObjectBlobs
 from benchloop_server.features.accounts import service as accounts
 from benchloop_server.kit.blobs import BlobStore
-from benchloop_server.kit.db import Database, DatabaseError
+from benchloop_server.kit.db import Database, DatabaseError, sqlite_url
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.staging import sweep
 from benchloop_server.settings import BadSetting, Settings
@@ -46,7 +46,7 @@ def connect(settings: Settings) -> Database:
     """The database as it is. Raises `BadSetting` for an unusable URL."""
     make_private(settings.data)
     try:
-        return Database(settings.database)
+        return Database(settings.database or sqlite_url(settings.data / "benchloop.sqlite3"))
     except (ValueError, DatabaseError) as error:
         raise BadSetting(f"the database URL cannot be used: {error}") from error
 

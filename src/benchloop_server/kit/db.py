@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Row, create_engine, event, make_url, text
 from sqlalchemy.engine import Engine
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.exc import SQLAlchemyError as DatabaseError
 
-__all__ = ["Connection", "Database", "DatabaseError", "Row", "passing_fault"]
+__all__ = ["Connection", "Database", "DatabaseError", "Row", "passing_fault", "sqlite_url"]
 
 _WRITES = "benchloop_writes"
 _BUSY_SECONDS = 20
@@ -25,7 +26,7 @@ _PRAGMAS = ("journal_mode=WAL", f"busy_timeout={_BUSY_SECONDS * 1000}", "foreign
 class Database:
     """An engine and its transactions. `url` is SQLAlchemy's, for `sqlite` or `postgresql`."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str | URL) -> None:
         parsed = make_url(url)
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
         if not self.is_sqlite and parsed.get_backend_name() != "postgresql":
@@ -68,6 +69,11 @@ def passing_fault(error: Exception) -> Literal["busy", "full"] | None:
     if not isinstance(error, OperationalError):
         return None
     return "busy" if "locked" in str(error) else "full" if "disk is full" in str(error) else None
+
+
+def sqlite_url(path: Path) -> URL:
+    """The URL of a SQLite file, whatever signs its path holds."""
+    return URL.create("sqlite", database=str(path))
 
 
 def _prepare_sqlite(dbapi_connection: Any, _record: Any) -> None:

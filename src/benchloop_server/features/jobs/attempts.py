@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Numbered:
-    """What decides a job's place, and the number it has now."""
+class Numbered(NamedTuple):
+    """What decides a job's place, and the number it has now. A plain tuple: a big batch makes tens of thousands."""
 
     job_id: str
     task_id: str

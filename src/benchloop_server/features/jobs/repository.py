@@ -121,11 +121,10 @@ def put_details(connection: Connection, principal: Principal, job_ids: list[str]
 
 def numbered(connection: Connection, principal: Principal, group_id: str, *, task_ids: Iterable[str]) -> Iterator[Numbered]:
     """Every job of these tasks of the group, as the numbering needs it."""
-    columns = (jobs.c.job_id, jobs.c.task_id, jobs.c.step, jobs.c.started_at, jobs.c.attempt_order, jobs.c.attempt)
+    columns = [jobs.c[name] for name in Numbered._fields]
     for chunk in chunks(sorted(task_ids)):
         query = select(*columns).where(*matching(principal, {"group_id": group_id}), jobs.c.task_id.in_(chunk))
-        for row in connection.execute(query):
-            yield Numbered(**dict(row._mapping))
+        yield from map(Numbered._make, connection.execute(query))
 
 
 def set_attempts(connection: Connection, principal: Principal, attempts: dict[str, int]) -> None:
