@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
+import os
+from typing import IO, TYPE_CHECKING
 
 import click
 
 from benchloop_client.cli import exits, signals
 from benchloop_client.cli.env import Env
+from benchloop_client.cli.lazy import lazy
 from benchloop_client.cli.options import global_options
 from benchloop_client.cli.session import Session
 from benchloop_client.contract.version import __version__
+
+if TYPE_CHECKING:
+    import difflib
+else:
+    difflib = lazy("difflib")
 
 #: Command (and file under `commands/`) → its one-line summary, in the order of `bl --help`.
 SUMMARIES: dict[str, str] = {
@@ -28,6 +35,8 @@ SUMMARIES: dict[str, str] = {
     "download-tasks": "Frozen job lists to download from.",
     "config": "The local configuration file.",
 }
+
+_WIDEST = 110
 
 
 class Tree(click.Group):
@@ -68,7 +77,7 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 ROOT = Tree(
     name="bl",
     help="Fetch, verify and understand the data of agent benchmark runs.",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": _WIDEST},
     params=[
         *global_options(),
         click.Option(["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version."),
@@ -90,5 +99,14 @@ def run(argv: list[str], env: Env | None = None) -> int:
 
 
 def _invoke(argv: list[str], session: Session) -> int:
-    with ROOT.make_context("bl", list(argv) or ["--help"], obj=session) as ctx:
+    with ROOT.make_context("bl", list(argv) or ["--help"], obj=session, terminal_width=_width(session.env.stdout)) as ctx:
         return int(ROOT.invoke(ctx) or 0)
+
+
+def _width(stdout: IO[bytes] | None) -> int:
+    """How wide help is written. click would ask `shutil`, whose import takes longer than all of the rest of the help."""
+    try:
+        columns = os.get_terminal_size(stdout.fileno()).columns if stdout is not None else 0
+    except (OSError, ValueError):
+        columns = 0
+    return max(min(columns or 80, _WIDEST) - 2, 50)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import traceback
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import click
 
 from benchloop_client import errors
+from benchloop_client.cli.lazy import lazy
 from benchloop_client.cli.output import Level
 from benchloop_client.cli.session import Session
 
 if TYPE_CHECKING:
+    import traceback
+
     from benchloop_client.actions.report import Report
+else:
+    traceback = lazy("traceback")
 
 
 class Exit(IntEnum):
@@ -30,7 +34,7 @@ class Exit(IntEnum):
 #: First match wins: exception, exit code, what to do about it.
 TABLE: tuple[tuple[type[BaseException], Exit, str], ...] = (
     (errors.UsageError, Exit.USAGE, ""),
-    (errors.AuthError, Exit.AUTH, "check the key: --api-key, BENCHLOOP_API_KEY or `bl config set --api-key`"),
+    (errors.AuthError, Exit.AUTH, ""),
     (errors.NetworkError, Exit.NETWORK, ""),
     (errors.Cancelled, Exit.INTERRUPTED, "run the same command again to go on"),
     (KeyboardInterrupt, Exit.INTERRUPTED, "run the same command again to go on"),
