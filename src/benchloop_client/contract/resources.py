@@ -22,7 +22,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 # ---- push: what a client sends ------------------------------------------------------------------------------------------------------
 
 
-class Source(Sent, kw_only=True):
+class Source(Sent, frozen=True, kw_only=True):
     """Where the data came from. `reader_version` grows when a reader's output changes; it is part of what makes a push "unchanged"."""
 
     format: str
@@ -31,7 +31,7 @@ class Source(Sent, kw_only=True):
     location: str | None = None
 
 
-class GroupUpsert(Sent, kw_only=True):
+class GroupUpsert(Sent, frozen=True, kw_only=True):
     """A group as its run directory tells it. `expected` is the number of jobs the run planned, from its own plan, else null."""
 
     name: str
@@ -46,14 +46,14 @@ class GroupUpsert(Sent, kw_only=True):
     extra: dict[str, Any] = {}
 
 
-class Content(Sent, kw_only=True):
+class Content(Sent, frozen=True, kw_only=True):
     """A reference to uploaded bytes by the SHA-256 of what was sent (hex) and its length in bytes."""
 
     sha256: str
     size: int
 
 
-class Media(Sent, kw_only=True):
+class Media(Sent, frozen=True, kw_only=True):
     """An image or sound that a trajectory shows: `name` as in the trajectory, bytes uploaded as kind `media`."""
 
     sha256: str
@@ -62,14 +62,14 @@ class Media(Sent, kw_only=True):
     name: str
 
 
-class Phase(Sent, kw_only=True):
+class Phase(Sent, frozen=True, kw_only=True):
     """One timed part of a job, RFC 3339 UTC."""
 
     started_at: str | None = None
     finished_at: str | None = None
 
 
-class JobFacts(Sent, kw_only=True):
+class JobFacts(Sent, frozen=True, kw_only=True):
     """The facts of one job, each recorded on its own; the outcome is derived from them by the server.
 
     Times are RFC 3339 UTC ending in Z. Tokens are counts; `n_input_tokens` includes cached ones. `cost_usd` in US dollars. `rewards`
@@ -103,7 +103,7 @@ class JobFacts(Sent, kw_only=True):
     meta: dict[str, Any] = {}
 
 
-class JobUpsert(Sent, kw_only=True):
+class JobUpsert(Sent, frozen=True, kw_only=True):
     """One job to create or replace, whole or not at all. The uploads it names must have been sent before.
 
     `fingerprint` (hex SHA-256) covers the facts, the contents and the reader's version: equal fingerprints mean nothing to do.
@@ -117,33 +117,33 @@ class JobUpsert(Sent, kw_only=True):
     media: list[Media] = []
 
 
-class JobsUpsert(Sent, kw_only=True):
+class JobsUpsert(Sent, frozen=True, kw_only=True):
     """A batch of jobs, at most 500."""
 
     jobs: list[JobUpsert]
 
 
-class Fingerprint(Sent, kw_only=True):
+class Fingerprint(Sent, frozen=True, kw_only=True):
     """What a push would send for a job, to ask whether the server has it already."""
 
     job_id: str
     fingerprint: str
 
 
-class JobsCheck(Sent, kw_only=True):
+class JobsCheck(Sent, frozen=True, kw_only=True):
     """A batch of questions, at most 2,000."""
 
     jobs: list[Fingerprint]
 
 
-class UploadsCheck(Sent, kw_only=True):
+class UploadsCheck(Sent, frozen=True, kw_only=True):
     """Which of these uploads (hex SHA-256, at most 2,000) does the server lack?"""
 
     kind: UploadKind
     sha256: list[str]
 
 
-class DownloadTaskCreate(Sent, kw_only=True):
+class DownloadTaskCreate(Sent, frozen=True, kw_only=True):
     """Filters of the job list, frozen into a list of ids. Only `group_id` is needed."""
 
     group_id: str
@@ -162,27 +162,27 @@ class DownloadTaskCreate(Sent, kw_only=True):
 # ---- push: what the server answers --------------------------------------------------------------------------------------------------
 
 
-class JobState(Record, kw_only=True):
+class JobState(Record, frozen=True, kw_only=True):
     """What became, or would become, of one job of a batch."""
 
     job_id: str
     state: State
 
 
-class JobStates(Record, kw_only=True):
+class JobStates(Record, frozen=True, kw_only=True):
     """Answer to a batch, in the order asked."""
 
     group_id: str
     results: list[JobState]
 
 
-class UploadsMissing(Record, kw_only=True):
+class UploadsMissing(Record, frozen=True, kw_only=True):
     """The hashes that have to be sent."""
 
     missing: list[str]
 
 
-class Uploaded(Record, kw_only=True):
+class Uploaded(Record, frozen=True, kw_only=True):
     """One upload, kept: `created` is false when the bytes were there already."""
 
     sha256: str
@@ -190,7 +190,7 @@ class Uploaded(Record, kw_only=True):
     created: bool
 
 
-class UploadedList(Record, kw_only=True):
+class UploadedList(Record, frozen=True, kw_only=True):
     """Answer to a bundle, in the order of its items."""
 
     results: list[Uploaded]
@@ -199,7 +199,7 @@ class UploadedList(Record, kw_only=True):
 # ---- reading ------------------------------------------------------------------------------------------------------------------------
 
 
-class Group(Record, kw_only=True):
+class Group(Record, frozen=True, kw_only=True):
     """One benchmark run. Counts are of present jobs; `expected` null means that the run does not say how many it planned."""
 
     group_id: str
@@ -220,7 +220,7 @@ class Group(Record, kw_only=True):
     extra: dict[str, Any] = {}
 
 
-class Job(Record, kw_only=True):
+class Job(Record, frozen=True, kw_only=True):
     """One attempt at a task, as in the job list (E7) and alone (E8).
 
     `attempt` counts from 1 within (task, step) by start time, so it may change while jobs arrive; `job_id` does not. `n_steps`,
@@ -263,7 +263,7 @@ class Job(Record, kw_only=True):
     updated_at: str
 
 
-class JobPage(Record, kw_only=True):
+class JobPage(Record, frozen=True, kw_only=True):
     """E7. `total` counts all rows under the same filters; `next_cursor` is null on the last page."""
 
     group_id: str | None
@@ -274,7 +274,7 @@ class JobPage(Record, kw_only=True):
     next_cursor: str | None = None
 
 
-class GroupPage(Record, kw_only=True):
+class GroupPage(Record, frozen=True, kw_only=True):
     """The list of groups, newest first."""
 
     total: int
@@ -282,7 +282,7 @@ class GroupPage(Record, kw_only=True):
     next_cursor: str | None = None
 
 
-class Member(Record, kw_only=True):
+class Member(Record, frozen=True, kw_only=True):
     """One file of a job's artifact archive: `path` inside it, its size and SHA-256 (hex), and where its gzip member lies in the archive."""
 
     path: str
@@ -292,7 +292,7 @@ class Member(Record, kw_only=True):
     length: int
 
 
-class ArtifactMembers(Record, kw_only=True):
+class ArtifactMembers(Record, frozen=True, kw_only=True):
     """The files inside a job's artifact archive, in the archive's order."""
 
     job_id: str
@@ -300,7 +300,7 @@ class ArtifactMembers(Record, kw_only=True):
     members: list[Member]
 
 
-class Artifact(Record, kw_only=True):
+class Artifact(Record, frozen=True, kw_only=True):
     """One entry of E25. A job without artifacts has one entry with an empty `url` and `error_code` `no_artifact`; `sha256` (hex) and
     `size` (bytes) are of the archive, `members` is its number of files, `etag` is what E26 answers with.
     """
@@ -314,21 +314,21 @@ class Artifact(Record, kw_only=True):
     members: int | None = None
 
 
-class JobArtifacts(Record, kw_only=True):
+class JobArtifacts(Record, frozen=True, kw_only=True):
     """E25: at most one archive."""
 
     job_id: str
     artifacts: list[Artifact]
 
 
-class GroupArtifact(Artifact, kw_only=True):
+class GroupArtifact(Artifact, frozen=True, kw_only=True):
     """One archive of a group's list."""
 
     job_id: str
     group_id: str
 
 
-class GroupArtifactPage(Record, kw_only=True):
+class GroupArtifactPage(Record, frozen=True, kw_only=True):
     """The archives of a group's jobs, in the order of the job list; jobs without one are left out and not counted in `total`."""
 
     group_id: str
@@ -337,7 +337,7 @@ class GroupArtifactPage(Record, kw_only=True):
     next_cursor: str | None = None
 
 
-class Export(Record, kw_only=True):
+class Export(Record, frozen=True, kw_only=True):
     """E12 and E13: always `succeeded`; `download_url` is relative to the server's address."""
 
     status: Literal["succeeded"]
@@ -346,7 +346,7 @@ class Export(Record, kw_only=True):
     total: int
 
 
-class DownloadTask(Record, kw_only=True):
+class DownloadTask(Record, frozen=True, kw_only=True):
     """E28: a frozen list of jobs. `filters` holds what was asked for."""
 
     task_id: str
@@ -357,7 +357,7 @@ class DownloadTask(Record, kw_only=True):
     job_ids: list[str]
 
 
-class Version(Record, kw_only=True):
+class Version(Record, frozen=True, kw_only=True):
     """Who answers and what it can do; see `contract.version`."""
 
     server: str

@@ -13,7 +13,7 @@ import msgspec
 from benchloop_client.contract.resources import Record
 
 
-class Rate(Record, kw_only=True):
+class Rate(Record, frozen=True, kw_only=True):
     """`value` = numerator / denominator, from 0 to 1; null when the denominator is 0."""
 
     value: float | None
@@ -21,7 +21,7 @@ class Rate(Record, kw_only=True):
     denominator: int
 
 
-class Spread(Record, kw_only=True):
+class Spread(Record, frozen=True, kw_only=True):
     """Over the `n` jobs that recorded the value; the rest is null when `n` is 0."""
 
     n: int
@@ -30,14 +30,14 @@ class Spread(Record, kw_only=True):
     max: float | None = None
 
 
-class Distribution(Spread, kw_only=True):
+class Distribution(Spread, frozen=True, kw_only=True):
     """A spread with two quantiles, each the value of a real job (nearest rank, rounded down)."""
 
     p50: float | None = None
     p95: float | None = None
 
 
-class Total(Record, kw_only=True):
+class Total(Record, frozen=True, kw_only=True):
     """`total` over the `jobs` that recorded the value; null when there is none."""
 
     jobs: int
@@ -45,7 +45,7 @@ class Total(Record, kw_only=True):
     mean: float | None = None
 
 
-class Outcomes(Record, kw_only=True):
+class Outcomes(Record, frozen=True, kw_only=True):
     """Jobs per outcome (see `contract.outcome`); `unfinished` ones are pending or running. They add up to `present`."""
 
     passed: int
@@ -56,7 +56,7 @@ class Outcomes(Record, kw_only=True):
     unfinished: int
 
 
-class Statuses(Record, kw_only=True):
+class Statuses(Record, frozen=True, kw_only=True):
     """Jobs per lifecycle status. They add up to `present`."""
 
     pending: int
@@ -65,7 +65,7 @@ class Statuses(Record, kw_only=True):
     cancelled: int
 
 
-class RewardValidity(Record, kw_only=True):
+class RewardValidity(Record, frozen=True, kw_only=True):
     """Jobs with a reward, by what is known of its validity; `missing` have none."""
 
     valid: int
@@ -74,7 +74,7 @@ class RewardValidity(Record, kw_only=True):
     missing: int
 
 
-class PassAtK(Record, kw_only=True):
+class PassAtK(Record, frozen=True, kw_only=True):
     """Unbiased estimate (1 - C(n-c, k) / C(n, k)) per (task, step) with n >= k attempts of which c passed; `value` is the mean over these
     `tasks`.
     """
@@ -84,7 +84,7 @@ class PassAtK(Record, kw_only=True):
     tasks: int
 
 
-class ErrorCount(Record, kw_only=True):
+class ErrorCount(Record, frozen=True, kw_only=True):
     """Jobs with this error type; `graded` of them have a usable reward all the same."""
 
     error_type: str
@@ -92,7 +92,7 @@ class ErrorCount(Record, kw_only=True):
     graded: int
 
 
-class Tokens(Record, kw_only=True):
+class Tokens(Record, frozen=True, kw_only=True):
     """Tokens as recorded by the source, a job. `input` includes cached ones."""
 
     input: Total
@@ -100,7 +100,7 @@ class Tokens(Record, kw_only=True):
     output: Total
 
 
-class Slice(Record, kw_only=True):
+class Slice(Record, frozen=True, kw_only=True):
     """Counts over a set of jobs. `tasks` are distinct tasks; `duration_s` in seconds; `cost_usd` in US dollars.
 
     `pass_rate`: passed / attempts (an errored attempt did not pass). `pass_rate_graded`: passed / graded. `reward`: primary reward over
@@ -128,7 +128,7 @@ class Slice(Record, kw_only=True):
     with_artifacts: int
 
 
-class StepSummary(Record, kw_only=True):
+class StepSummary(Record, frozen=True, kw_only=True):
     """One training step of a group; `step` is null for jobs without one."""
 
     step: int | None
@@ -141,7 +141,7 @@ class StepSummary(Record, kw_only=True):
     pass_at_k: list[PassAtK]
 
 
-class EvalSummary(Slice, kw_only=True):
+class EvalSummary(Slice, frozen=True, kw_only=True):
     """E5. `missing` = expected - present, not below 0; both null when the run does not say how many jobs it planned."""
 
     expected: int | None
@@ -151,13 +151,13 @@ class EvalSummary(Slice, kw_only=True):
     steps: list[StepSummary]
 
 
-class JobStats(Slice, kw_only=True):
+class JobStats(Slice, frozen=True, kw_only=True):
     """E9. Over one group or all; `groups` of them have at least one job."""
 
     groups: int
 
 
-class EvalTask(Record, kw_only=True):
+class EvalTask(Record, frozen=True, kw_only=True):
     """One task of a group, over all of its steps.
 
     `status`: `passed` (every ended job passed), `mixed` (some did), `partial` (none passed, some partly), `failed` (graded, none above 0),
@@ -178,7 +178,7 @@ class EvalTask(Record, kw_only=True):
 TASK_STATUSES = ("passed", "mixed", "partial", "failed", "errored", "ungraded", "unfinished")
 
 
-class EvalTasks(Record, kw_only=True):
+class EvalTasks(Record, frozen=True, kw_only=True):
     """E6, ordered by task id. `total` counts all tasks under the same filters."""
 
     group_id: str
@@ -188,7 +188,7 @@ class EvalTasks(Record, kw_only=True):
     tasks: list[EvalTask]
 
 
-class JobMetrics(Record, kw_only=True):
+class JobMetrics(Record, frozen=True, kw_only=True):
     """E1, and a row of E2. `metrics`: the recorded facts (reward, outcome, tokens, cost). `run_metrics`: the names of
     `contract.metrics.JOB_RUN`. `tokenized_metrics`: those of `JOB_TOKEN`.
     """
@@ -201,7 +201,7 @@ class JobMetrics(Record, kw_only=True):
     tokenized_metrics: dict[str, float | int | None]
 
 
-class GroupMetrics(Record, kw_only=True):
+class GroupMetrics(Record, frozen=True, kw_only=True):
     """E3: the documented names of `contract.metrics.GROUP_RUN` and `group_token_names()`."""
 
     group_id: str
@@ -209,7 +209,7 @@ class GroupMetrics(Record, kw_only=True):
     tokenized_metrics: dict[str, float | int | None]
 
 
-class MetricsPage(Record, kw_only=True):
+class MetricsPage(Record, frozen=True, kw_only=True):
     """E2: a row for every present job, ordered as the job list; `tokenized_metrics` are the group's."""
 
     group_id: str
@@ -221,7 +221,7 @@ class MetricsPage(Record, kw_only=True):
     next_cursor: str | None = None
 
 
-class JobIds(Record, kw_only=True):
+class JobIds(Record, frozen=True, kw_only=True):
     """E15: every job of the group, in the order of the job list."""
 
     group_id: str
