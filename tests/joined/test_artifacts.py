@@ -12,8 +12,8 @@ from urllib.parse import quote
 import pytest
 import urllib3
 
-from tests.support.pushing import Sent, archive, push, sha
-from tests.support.served import Served
+from tests.support.pushing import Sent, archive, document, push, sha
+from tests.support.served import Served, serving
 
 FILES = {"agent/log.txt": b"hello\n" * 400, "empty": b"", "noise.bin": os.urandom(3_000_000), "ü n&i?.json": b"{}"}
 ARCHIVE = archive(FILES)
@@ -169,3 +169,14 @@ def test_a_missing_blob_is_500_with_its_code(pushed: Served) -> None:
     for options in ({}, {"headers": {"Range": "bytes=0-10"}}):
         answer = pushed.get(URL, **options)
         assert (answer.status, json.loads(answer.data)["code"]) == (500, "data_damaged")
+
+
+def test_an_object_store_serves_the_same(tmp_path: Path) -> None:
+    with serving(tmp_path, blobs="memory:") as served:
+        sent = document("j1", "g1", steps=50)
+        push(served, Sent("j1", archive=ARCHIVE, document=sent))
+        assert served.get(URL).data == ARCHIVE
+        assert served.get(URL, headers={"Range": "bytes=1048570-2097160"}).data == ARCHIVE[1048570:2097161]
+        assert served.get("/openapi/jobs/j1/artifacts/member?path=agent/log.txt").data == FILES["agent/log.txt"]
+        assert served.get("/openapi/jobs/j1/trajectory").data == sent
+        assert served.get("/openapi/groups/g1/trajectory/lines").data == sent + b"\n"
