@@ -12,7 +12,7 @@ from typing import Any
 from benchloop_client.contract.ids import mint_group_id
 from benchloop_client.contract.resources import GroupUpsert, JobFacts, Source
 from benchloop_client.contract.trajectory import Counts, InvalidTrajectory, Normal, counts, load, stamped
-from benchloop_client.formats.documents import KeptOnce, Segment, UnreadableDocument, find_media, read_document
+from benchloop_client.formats.documents import Kept, Recent, Segment, UnreadableDocument, find_media, read_document, size_of
 from benchloop_client.formats.files import archive_name, excluded, inside, regular
 from benchloop_client.formats.jsonfile import Unreadable, mapping, read_bytes, text
 from benchloop_client.formats.records import ReadOptions, Rejected, Run, RunFile, RunGroup, RunJob, RunMedia, UnreadableRun
@@ -100,11 +100,12 @@ def _with_followers(path: Path) -> list[str]:
 
 
 def _read(root: Path, names: list[str], options: ReadOptions) -> Iterator[RunJob | Rejected]:
+    recent = Recent()
     for document in _documents(names):
         if isinstance(document, Rejected):
             yield document
         else:
-            yield from _read_one(root, document, options)
+            yield from _read_one(root, document, options, recent)
 
 
 def _documents(names: list[str]) -> Iterator[_Document | Rejected]:
@@ -130,7 +131,7 @@ def _documents(names: list[str]) -> Iterator[_Document | Rejected]:
             yield _Document(name, tuple(part for _, part in sorted(continued.get(name, []))), tuple(summaries.get(name, [])))
 
 
-def _read_one(root: Path, document: _Document, options: ReadOptions) -> Iterator[RunJob | Rejected]:
+def _read_one(root: Path, document: _Document, options: ReadOptions, recent: Recent) -> Iterator[RunJob | Rejected]:
     files = [regular(root, root / name, archive_name(name)) for name in document.files]
     if None in files:
         yield Rejected(document.path, "a link that leaves the folder, or no regular file")
@@ -139,16 +140,17 @@ def _read_one(root: Path, document: _Document, options: ReadOptions) -> Iterator
     if reason is not None:
         yield Rejected(document.path, reason)
         return
+    segments = [Segment(root, "", (document.path, *document.continued))]
     try:
-        kept = KeptOnce(partial(read_document, [Segment(root, "", (document.path, *document.continued))]))
+        kept = Kept(partial(read_document, segments))
     except UnreadableDocument as error:
         yield Rejected(error.path, error.reason)
         return
+    recent.add(kept, size_of(segments))
     normal = kept()
     media = find_media(normal.document, root, document.path.rpartition("/")[0])
     taken, notes = _archive([file for file in files if file is not None], media, root, options)
     yield RunJob(_facts(document, normal, options), kept, tuple(taken), tuple(media), document.path, tuple(notes))
-    kept.forget()
 
 
 def _archive(files: list[RunFile], media: list[RunMedia], root: Path, options: ReadOptions) -> tuple[list[RunFile], list[str]]:

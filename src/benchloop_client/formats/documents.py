@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,8 @@ from benchloop_client.formats.jsonfile import Unreadable, listing, mapping, read
 from benchloop_client.formats.records import RunMedia
 
 _CONTINUED = re.compile(r"trajectory\.cont-([0-9]+)\.json\Z")
+#: Python's objects take several times as much memory as the JSON they come from.
+_RECENT_BYTES = 4 * 1024 * 1024
 _TOTALS = ("total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_cost_usd", "total_steps")
 
 
@@ -37,19 +40,38 @@ class Segment:
     trial_step: str | None = None
 
 
-class KeptOnce:
-    """A document that is at hand while its job is the current one, and read again if asked for later."""
+class Kept:
+    """A document that is at hand while few others were read since, and read again if it is asked for later."""
 
     def __init__(self, read: Callable[[], Normal]) -> None:
         self._read = read
         self._normal: Normal | None = read()
 
     def __call__(self) -> Normal:
-        return self._read() if self._normal is None else self._normal
+        normal = self._normal
+        return self._read() if normal is None else normal
 
     def forget(self) -> None:
         """Let go of the document."""
         self._normal = None
+
+
+class Recent:
+    """The documents read last, as long as their files together are small: who takes jobs in batches need not have each read twice."""
+
+    def __init__(self, limit: int = _RECENT_BYTES) -> None:
+        self._limit = limit
+        self._held: deque[tuple[Kept, int]] = deque()
+        self._bytes = 0
+
+    def add(self, document: Kept, size: int) -> None:
+        """Hold a document whose files have `size` bytes, and let go of the oldest ones beyond the limit; the newest always stays."""
+        self._held.append((document, size))
+        self._bytes += size
+        while self._bytes > self._limit and len(self._held) > 1:
+            oldest, freed = self._held.popleft()
+            oldest.forget()
+            self._bytes -= freed
 
 
 def continuations(folder: Path) -> list[str]:
@@ -71,6 +93,16 @@ def read_document(segments: Sequence[Segment]) -> Normal:
     except InvalidTrajectory as error:
         raise UnreadableDocument(_place(segments[0], segments[0].names[0]), str(error)) from None
     return Normal(normal.document, tuple(sorted(lossy.union(normal.lossy))))
+
+
+def size_of(segments: Sequence[Segment]) -> int:
+    """The bytes of the files of these segments, as far as they are there."""
+    total = 0
+    for segment in segments:
+        for name in segment.names:
+            target = inside(segment.root, _place(segment, name))
+            total += target.stat().st_size if target is not None else 0
+    return total
 
 
 def _place(segment: Segment, name: str) -> str:

@@ -55,8 +55,8 @@ class RunMedia:
 
 @dataclass(frozen=True, slots=True)
 class RunJob:
-    """One attempt. `trajectory()` reads and normalises anew on each call, so holding many jobs holds no documents; it can raise
-    `InvalidTrajectory` or `OSError` if the file changed meanwhile. `location` says where in the run the job lies; `notes` what was
+    """One attempt. `trajectory()` reads and normalises again unless it was read just now, so holding many jobs holds few documents; it can
+    raise `InvalidTrajectory` if the file changed meanwhile. `location` says where in the run the job lies; `notes` what was
     left out of it and why, one sentence each.
     """
 

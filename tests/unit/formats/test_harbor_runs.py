@@ -280,12 +280,14 @@ def test_an_excluded_trajectory_is_not_sent_in_another_form(tmp_path: Path) -> N
     assert read(tmp_path, exclude=("agent/trajectory.json",))[0][0].trajectory is None
 
 
-def test_a_job_holds_its_document_only_while_it_is_the_current_one(tmp_path: Path) -> None:
+def test_jobs_hold_few_documents(tmp_path: Path) -> None:
     write_job(tmp_path)
-    places = [write(write_trial(tmp_path, f"{x}__1111111") / "agent" / "trajectory.json", trajectory(x)) for x in "ab"]
+    long = "x" * 3_000_000
+    places = [write(write_trial(tmp_path, f"{x}__1111111") / "agent" / "trajectory.json", trajectory(x, long)) for x in "ab"]
     jobs, _ = read(tmp_path)
-    write(places[0], trajectory("changed"))
-    assert messages(jobs[0]) == ["changed"] and messages(jobs[1]) == ["b"]
+    for place in places:
+        write(place, trajectory("changed"))
+    assert messages(jobs[0]) == ["changed"] and messages(jobs[1]) == ["b", long]
 
 
 def test_names_that_are_not_utf8_get_a_safe_name(tmp_path: Path) -> None:

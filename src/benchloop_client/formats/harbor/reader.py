@@ -14,6 +14,7 @@ import msgspec
 
 from benchloop_client.contract.ids import mint_group_id, slug
 from benchloop_client.contract.resources import GroupUpsert, Source
+from benchloop_client.formats.documents import Recent
 from benchloop_client.formats.harbor import READER, READER_VERSION
 from benchloop_client.formats.harbor.layout import (
     AgentKey,
@@ -88,8 +89,9 @@ def _groups_of(folder: Path, options: ReadOptions) -> list[RunGroup]:
 
 def _read(trials: list[TrialRef], rejected: list[Rejected], run_id: str, options: ReadOptions) -> Iterator[RunJob | Rejected]:
     yield from rejected
+    recent = Recent()
     for trial in trials:
-        yield from read_trial(trial, run_id, options)
+        yield from read_trial(trial, run_id, options, recent)
 
 
 def _open_job(folder: Path) -> _Job:

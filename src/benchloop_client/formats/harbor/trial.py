@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from benchloop_client.contract.resources import JobFacts
-from benchloop_client.formats.documents import KeptOnce, Segment, UnreadableDocument, continuations, find_media, read_document
+from benchloop_client.formats.documents import Kept, Recent, Segment, UnreadableDocument, continuations, find_media, read_document, size_of
 from benchloop_client.formats.files import Collected, collect, excluded
 from benchloop_client.formats.harbor.facts import TrialFiles, trial_facts
 from benchloop_client.formats.harbor.layout import TrialRef, folders
@@ -33,7 +33,7 @@ ALLOWED = (
 _TRAJECTORY = "trajectory.json"
 
 
-def read_trial(ref: TrialRef, run_id: str, options: ReadOptions) -> Iterator[RunJob | Rejected]:
+def read_trial(ref: TrialRef, run_id: str, options: ReadOptions, recent: Recent) -> Iterator[RunJob | Rejected]:
     """One job, or what is wrong with it. A trajectory that cannot be read is rejected by itself: the job's facts stay."""
     try:
         trial = _read_files(ref)
@@ -46,17 +46,15 @@ def read_trial(ref: TrialRef, run_id: str, options: ReadOptions) -> Iterator[Run
         yield RunJob(facts, None, (RunFile("result.json", raw, len(raw)),), (), ref.name)
         return
     found = collect(ref.folder, ALLOWED, options)
-    document, problem = _document(ref.folder, trial, options)
+    document, problem = _document(ref.folder, trial, options, recent)
     if problem is not None and trial.result is not None:
         yield Rejected(f"{ref.name}/{problem.path}", f"the trajectory is left out: {problem.reason}")
     elif problem is not None:
         found.notes.append(f"{problem.path} is not complete yet: {problem.reason}")
     yield _job(ref, facts, document, found, options)
-    if document is not None:
-        document.forget()
 
 
-def _job(ref: TrialRef, facts: JobFacts, document: KeptOnce | None, found: Collected, options: ReadOptions) -> RunJob:
+def _job(ref: TrialRef, facts: JobFacts, document: Kept | None, found: Collected, options: ReadOptions) -> RunJob:
     media: list[RunMedia] = []
     if document is not None:
         media, lossy = _media(ref, document, options), document().lossy
@@ -81,16 +79,18 @@ def _read_files(ref: TrialRef) -> TrialFiles:
     return TrialFiles(ref.name, config or mapping(mapping(own).get("config")), parsed["lock.json"] or {}, own)
 
 
-def _document(folder: Path, trial: TrialFiles, options: ReadOptions) -> tuple[KeptOnce | None, UnreadableDocument | None]:
+def _document(folder: Path, trial: TrialFiles, options: ReadOptions, recent: Recent) -> tuple[Kept | None, UnreadableDocument | None]:
     """The trial's trajectory and, where it has one that cannot be read, why."""
     segments = [_without_excluded(segment, options) for segment in _segments(folder, trial)]
     segments = [segment for segment in segments if segment.names]
     if not segments:
         return None, None
     try:
-        return KeptOnce(lambda: read_document(segments)), None
+        document = Kept(lambda: read_document(segments))
     except UnreadableDocument as error:
         return None, error
+    recent.add(document, size_of(segments))
+    return document, None
 
 
 def _without_excluded(segment: Segment, options: ReadOptions) -> Segment:
@@ -119,7 +119,7 @@ def _step_names(folder: Path, trial: TrialFiles) -> list[str]:
     return first + [name for name in there if name not in first]
 
 
-def _media(ref: TrialRef, document: KeptOnce, options: ReadOptions) -> list[RunMedia]:
+def _media(ref: TrialRef, document: Kept, options: ReadOptions) -> list[RunMedia]:
     """Files that the trajectory shows. Those of several trial steps are written from the trial's folder, others from `agent/`."""
     assert ref.folder is not None
     normal = document().document
