@@ -1,4 +1,4 @@
-"""One row per API call: who may call it, its method and path. The client builds requests from this table, the server is tested against it."""
+"""One row per API call: who may call it, its method and path. The client builds requests from it, the server is tested against it."""
 
 from __future__ import annotations
 

@@ -21,7 +21,9 @@ def test_no_request_is_made_for_these(value: str) -> None:
         ids.check(value)
 
 
-@pytest.mark.parametrize(("value", "path"), [("a/b", "a%2Fb"), ("J1?x=1", "J1%3Fx%3D1"), ("J#f", "J%23f"), ("é", "%C3%A9"), ("a b", "a%20b")])
+@pytest.mark.parametrize(
+    ("value", "path"), [("a/b", "a%2Fb"), ("J1?x=1", "J1%3Fx%3D1"), ("J#f", "J%23f"), ("é", "%C3%A9"), ("a b", "a%20b")]
+)
 def test_an_id_stays_one_segment(value: str, path: str) -> None:
     assert ids.segment(value) == path
     assert OPERATIONS["job"].url_path(job_id=value) == f"/openapi/jobs/{path}"
