@@ -17,7 +17,11 @@ _PIECE = 1024 * 1024
 _OVERLAP = 32 * 1024
 
 _PEM_KIND = rb"(?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-_PEM = rb"-----BEGIN " + _PEM_KIND + rb"(?:[A-Za-z0-9+/=\s\\:,.-]{64,20000}?-----END " + _PEM_KIND + rb"|[A-Za-z0-9+/=\s\\]{64,20000})"
+#: Key material, with line breaks plain or escaped. A backslash is taken only together with what it escapes, so that JSON stays JSON.
+_PEM_BODY = rb"(?:[A-Za-z0-9+/=\s:,.-]|\\+[nrt])"
+_PEM = (
+    rb"-----BEGIN " + _PEM_KIND + b"(?:" + _PEM_BODY + rb"{64,20000}?-----END " + _PEM_KIND + rb"|(?:[A-Za-z0-9+/=\s]|\\+[nrt]){64,20000})"
+)
 _GITHUB = rb"(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})(?![A-Za-z0-9_])"
 _OPENAI = rb"sk-(?:(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{40,}|[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}(?![A-Za-z0-9]))"
 _SLACK = rb"xox[abeoprs]-[0-9]{8,}-[0-9A-Za-z-]{16,}|xapp-[0-9]-[A-Z0-9]{8,}-[0-9]{8,}-[a-f0-9]{32,}"
@@ -38,7 +42,7 @@ _RULES: tuple[tuple[str, tuple[bytes, ...], bytes, bool], ...] = (
 _MARKS = tuple((mark, re.compile(pattern), kind, edge) for kind, marks, pattern, edge in _RULES for mark in marks)
 #: The one rule whose beginning is written in many ways; looked for in a lower-case copy.
 _AWS_MARKS = (b"aws_secret", b"awssecret")
-_AWS = re.compile(rb"(?i:aws_?secret_?(?:access_?)?key)[\\\"'\s:=]{1,8}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+_AWS = re.compile(rb"(?i:aws_?secret_?(?:access_?)?key)(?:\\+[\"nrt]|[\"'\s:=]){1,8}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 #: What may stand before a token that needs an edge; `\n` and the like end in a letter when JSON escapes them.
 _EDGE = re.compile(rb"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))")
 _PLACEHOLDER = re.compile(

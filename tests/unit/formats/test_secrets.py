@@ -98,6 +98,19 @@ def test_redacted_text_has_no_hit_and_stays_json() -> None:
     assert json.loads(clean)["aws_secret_key"] == "[REDACTED:aws-secret-key]"
 
 
+@pytest.mark.parametrize("after", ['"', "\\", '\\"', "\n", "é", "\t", "}", ""])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_redacted_json_is_still_json_whatever_follows(after: str, depth: int) -> None:
+    cut = SECRETS["private-key"].partition("-----END")[0]
+    text: str = "\n".join(secret + after for secret in [*SECRETS.values(), cut, "aws_secret_access_key=\n" + _some(39), cut.strip()])
+    for _ in range(depth):
+        text = json.dumps({"text": text})
+    value = json.loads(redact(text.encode()))
+    for _ in range(depth - 1):
+        value = json.loads(value["text"])
+    assert value["text"].count("[REDACTED:") >= len(SECRETS)
+
+
 def test_what_holds_nothing_comes_back_as_it_is(tmp_path: Path) -> None:
     value = {"a": ["b"]}
     assert redact_value(value) is value and redact(b"abc") == b"abc"
