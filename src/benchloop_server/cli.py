@@ -25,7 +25,7 @@ from benchloop_server.sql.migrate import SchemaError, upgrade
 from benchloop_server.wiring import connect, open_database, open_services
 
 _NAME = "benchloop-server"
-_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_LOOPBACK = {"::1", "localhost"}
 
 Command = Callable[..., Any]
 
@@ -131,12 +131,12 @@ def migrate(**options: Any) -> None:
 
 
 def _serve(settings: Settings, app: Any) -> None:
+    if settings.host not in _LOOPBACK and not settings.host.startswith("127."):
+        click.echo(f"{_NAME}: warning: keys travel in clear text to {settings.host}; put a TLS proxy in front of it", err=True)
     try:
         listener = serving.bind(settings.host, settings.port)
     except OSError as error:
         raise NotServed(f"cannot listen on {settings.host} port {settings.port}: {error.strerror or error}") from error
-    if settings.host not in _LOOPBACK:
-        click.echo(f"{_NAME}: warning: keys travel in clear text to {settings.host}; put a TLS proxy in front of it", err=True)
     if not serving.run(app, listener, up=_tell):
         raise NotServed("the server could not start")
 

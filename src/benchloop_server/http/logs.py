@@ -5,6 +5,7 @@ Requests do not go to standard error by default: a pipe that nobody reads would 
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -22,6 +23,7 @@ def configure(level: str, *, access: Path | str) -> None:
     logging.raiseExceptions = False
     _attach(logging.getLogger(), logging.StreamHandler(), "ERROR" if level == "error" else "WARNING")
     logging.getLogger(_OURS).setLevel(level.upper())
+    logging.getLogger("uvicorn.error").addFilter(_NotOurShutdown())
     requests = logging.getLogger(_ACCESS)
     requests.propagate = False
     _attach(requests, _access_handler(access), "INFO")
@@ -33,6 +35,15 @@ def configure(level: str, *, access: Path | str) -> None:
         structlog.processors.JSONRenderer(),
     ]
     structlog.configure(processors=processors, logger_factory=structlog.stdlib.LoggerFactory(), cache_logger_on_first_use=True)
+
+
+class _NotOurShutdown(logging.Filter):
+    """Requests that the shutdown cut off are no failures: uvicorn would give each a traceback."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep the record?"""
+        cut_off = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
+        return not cut_off and "timeout graceful shutdown exceeded" not in record.msg
 
 
 def _access_handler(access: Path | str) -> logging.Handler:
