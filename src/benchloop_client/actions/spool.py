@@ -51,7 +51,7 @@ class Spool:
             while chunk := source.read(_CHUNK):
                 self._file.write(chunk)
                 self._end += len(chunk)
-        return Slice(start, self._end - start)
+            return Slice(start, self._end - start)
 
     def read(self, place: Slice) -> Iterator[bytes]:
         """The bytes of a slice, in pieces."""
