@@ -23,8 +23,8 @@ def _eager_threads() -> Iterator[None]:
 @pytest.mark.usefixtures("_eager_threads")
 def test_each_slice_is_what_was_put_in() -> None:
     """Threads put files and bytes in at the same time: no slice reaches into another's (once, lengths were read outside the lock)."""
-    contents = [bytes([number % 251]) * (100 + number % 7) for number in range(3000)]
-    with Spool() as spool, ThreadPoolExecutor(8) as pool:
+    contents = [bytes([number % 251]) * (300_000 + number % 7) for number in range(200)]
+    with Spool() as spool, ThreadPoolExecutor(16) as pool:
         taken = list(pool.map(lambda data: spool.take(io.BytesIO(data)), contents))
         added = list(pool.map(spool.add, contents))
         for slices in (taken, added):
