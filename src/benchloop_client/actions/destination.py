@@ -141,7 +141,7 @@ class Destination:
                 content = open_content(None)
             if content.unchanged:
                 return Outcome(target, kept=True)
-            placed = files.place(target, content.chunks, root=self.root, expect=content.expect, fsync=self._fsync)
+            placed = files.place(Path(wanted.path), content.chunks, root=self.root, expect=content.expect, fsync=self._fsync)
         finally:
             content.close()
         etag = content.etag if content.status == "done" else None

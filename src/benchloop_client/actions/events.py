@@ -116,3 +116,8 @@ class Counter:
         """One more was dealt with."""
         self._done += 1
         self._watch(Counted(self._label, self._unit, self._done, self._total, f"{verb} {detail}", self._timed))
+
+    def end(self, what: str) -> None:
+        """There are no more: says so where the total was not known."""
+        if self._total is None:
+            self._watch(Counted(self._label, self._unit, self._done, self._done, what, self._timed))

@@ -150,6 +150,7 @@ def _plan(work: Work, group: RunGroup, secrets: Secrets) -> _Plan:
             elif result.value is not None:
                 prepared.append(result.value)
         _sort_out(work, plan, prepared, known=known)
+    counter.end("read")
     _tell(work, notes)
     return plan
 

@@ -32,7 +32,7 @@ class Parts:
 
     def put(self, name: str, data: bytes | Iterable[bytes], *, expect: files.Expect | None = None) -> None:
         """Add a part. Raises as `files.place` does, and what `data` raises."""
-        files.place(self._path(name), (data,) if isinstance(data, bytes) else data, root=self._root, expect=expect)
+        files.place(Path(self._folder, name), (data,) if isinstance(data, bytes) else data, root=self._root, expect=expect)
 
     def read(self, name: str) -> bytes:
         """A part's bytes."""
