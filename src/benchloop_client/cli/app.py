@@ -28,6 +28,7 @@ SUMMARIES: dict[str, str] = {
     "jobs": "Job list of groups.",
     "tasks": "Task list of groups.",
     "overview": "Statistics of groups or jobs.",
+    "diff": "Two groups or steps, task by task: won, lost and by how much.",
     "metrics": "Run metrics of groups or jobs.",
     "trajectory": "Trajectories of groups or jobs.",
     "artifacts": "Artifacts of groups or jobs.",
