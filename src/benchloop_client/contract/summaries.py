@@ -197,16 +197,16 @@ class JobMetrics(Record, frozen=True, kw_only=True):
     group_id: str
     task_id: str
     metrics: dict[str, Any]
-    run_metrics: dict[str, float | int | None]
-    tokenized_metrics: dict[str, float | int | None]
+    run_metrics: dict[str, float | None]
+    tokenized_metrics: dict[str, float | None]
 
 
 class GroupMetrics(Record, frozen=True, kw_only=True):
     """E3: the documented names of `contract.metrics.GROUP_RUN` and `group_token_names()`."""
 
     group_id: str
-    run_metrics: dict[str, float | int | None]
-    tokenized_metrics: dict[str, float | int | None]
+    run_metrics: dict[str, float | None]
+    tokenized_metrics: dict[str, float | None]
 
 
 class MetricsPage(Record, frozen=True, kw_only=True):
@@ -217,7 +217,7 @@ class MetricsPage(Record, frozen=True, kw_only=True):
     skip: int
     limit: int
     metrics: list[JobMetrics]
-    tokenized_metrics: dict[str, float | int | None]
+    tokenized_metrics: dict[str, float | None]
     next_cursor: str | None = None
 
 

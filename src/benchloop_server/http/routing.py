@@ -8,9 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from litestar.handlers import HTTPRouteHandler, get, post, put
+from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import SecurityRequirement
 
-from benchloop_client.contract.operations import OPERATIONS
+from benchloop_client.contract.errors import STATUS, Code, ErrorBody
+from benchloop_client.contract.operations import OPERATIONS, Operation
 from benchloop_server.http.auth import needs
 
 _MAKERS: dict[str, Any] = {"GET": get, "POST": post, "PUT": put}
@@ -33,6 +35,7 @@ def operation(name: str, **options: Any) -> Callable[[Callable[..., Any]], HTTPR
             "tags": _TAG.findall(row.path)[:1],
             "security": None if public else [_KEY],
             "status_code": 200,
+            "responses": _errors(row),
             "sync_to_thread": None if inspect.iscoroutinefunction(function) else True,
         }
         path = re.sub(r"\{(\w+)\}", r"{\1:str}", row.path)
@@ -43,3 +46,12 @@ def operation(name: str, **options: Any) -> Callable[[Callable[..., Any]], HTTPR
 
 
 _KEY: SecurityRequirement = {"ApiKey": []}
+
+
+def _errors(row: Operation) -> dict[int, ResponseSpec]:
+    """The error answers that the description promises: all have the one body."""
+    codes = [] if row.scope == "public" else [Code.BAD_REQUEST, Code.UNAUTHENTICATED, Code.FORBIDDEN, Code.NOT_FOUND]
+    if row.method != "GET":
+        codes += [Code.CONFLICT, Code.TOO_LARGE, Code.UNPROCESSABLE, Code.STORAGE_FULL]
+    described = (*codes, Code.INTERNAL, Code.UNAVAILABLE)
+    return {STATUS[code]: ResponseSpec(ErrorBody, description=code.value, generate_examples=False) for code in described}

@@ -10,7 +10,7 @@ from benchloop_client.contract.metrics import GROUP_RUN, JOB_RUN, JOB_TOKEN, gro
 from benchloop_client.contract.summaries import EvalTask, JobMetrics, Outcomes, Rate, RewardValidity, Spread, Statuses, Total
 from benchloop_server.features.jobs.shapes import duration_s
 
-Number = float | int | None
+Number = float | None
 
 
 def outcomes(row: Any) -> Outcomes:
