@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +15,7 @@ from benchloop_client._http import Body, Call, Http, Stream
 from benchloop_client.contract import resources as shape
 from benchloop_client.contract.ids import BadId
 from benchloop_client.contract.operations import OPERATIONS
+from benchloop_client.contract.version import ONCE_HEADER
 from benchloop_client.errors import ApiError, AuthError, UsageError
 from benchloop_client.settings import Settings
 
@@ -172,6 +174,66 @@ class Client:
         """E18."""
         return self._json("group_report", group_id=group_id)
 
+    def job_report_trigger(self, job_id: str) -> Any:
+        """E19: ask for the report of a job."""
+        return self._once("job_report_trigger", {}, job_id=job_id)
+
+    def group_report_trigger(self, group_id: str, *, include_passed: bool = False) -> Any:
+        """E20: ask for the report of a group."""
+        return self._once("group_report_trigger", {"include_passed": include_passed}, group_id=group_id)
+
+    def job_rsi(self, job_id: str) -> Any:
+        """E21."""
+        return self._json("job_rsi", job_id=job_id)
+
+    def group_rsi(self, group_id: str) -> Any:
+        """E22."""
+        return self._json("group_rsi", group_id=group_id)
+
+    def job_rsi_trigger(self, job_id: str) -> Any:
+        """E23: ask for the weakness report of a job."""
+        return self._once("job_rsi_trigger", {}, job_id=job_id)
+
+    def group_rsi_trigger(self, group_id: str, *, include_passed: bool = False) -> Any:
+        """E24: ask for the weakness report of a group."""
+        return self._once("group_rsi_trigger", {"include_passed": include_passed}, group_id=group_id)
+
+    # ---- behaviour ----------------------------------------------------------------------------------------------------------------
+
+    def behavior_steps(self, group_id: str) -> Any:
+        """E30."""
+        return self._json("behavior_steps", {"group_id": group_id})
+
+    def behavior_task_create(self, request: Query) -> Any:
+        """E31: `groupId`, `steps`, `scoringLimit`, and `sampleSize` for a group with steps."""
+        return self._once("behavior_task_create", request)
+
+    def behavior_tasks(self, group_id: str) -> Any:
+        """E32."""
+        return self._json("behavior_tasks", {"group_id": group_id})
+
+    def behavior_task(self, uid: str) -> Any:
+        """E33."""
+        return self._json("behavior_task", uid=uid)
+
+    def behavior_analysis(self, uid: str) -> Any:
+        """E34."""
+        return self._json("behavior_analysis", uid=uid)
+
+    # ---- groups by hand, and who asks -----------------------------------------------------------------------------------------------
+
+    def group_patch(self, group_id: str, changes: Query) -> Any:
+        """Change `name`, `tags` or `note` of a group (see `contract.workspace.GroupPatch`); where the server has feature `group-edit`."""
+        return self._http.json(self._call("group_patch", {"group_id": group_id}, body=_encoded(changes)))
+
+    def group_delete(self, group_id: str) -> Any:
+        """Delete a group and everything in it; only where the server has feature `group-edit`. Never repeated by itself."""
+        return self._http.json(replace(self._call("group_delete", {"group_id": group_id}), repeatable=False))
+
+    def whoami(self) -> Any:
+        """Whose key this is; only where the server has feature `whoami`."""
+        return self._json("whoami")
+
     # ---- download tasks ---------------------------------------------------------------------------------------------------------
 
     def download_task(self, task_id: str) -> Any:
@@ -237,6 +299,10 @@ class Client:
     def _big_json(self, name: str, **ids: str) -> Any:
         return self._http.json(self._call(name, ids, accept_zstd=True))
 
+    def _once(self, name: str, request: Query, **ids: str) -> Any:
+        """A POST that may be repeated: the server takes the same wish, under the same key, once."""
+        return self._http.json(self._call(name, ids, body=_encoded(request), headers={ONCE_HEADER: os.urandom(16).hex()}))
+
     def _typed(self, kind: type[T], call: Call) -> T:
         try:
             return msgspec.convert(self._http.json(call), kind)
@@ -280,5 +346,5 @@ def _rest(start: int, if_range: str | None) -> dict[str, str]:
     return {"Range": f"bytes={start}-", **({"If-Range": if_range} if if_range else {})} if start > 0 else {}
 
 
-def _encoded(record: msgspec.Struct) -> Body:
+def _encoded(record: msgspec.Struct | Query) -> Body:
     return Body.of(msgspec.json.encode(record), content_type="application/json")

@@ -68,6 +68,9 @@ OPERATIONS: dict[str, Operation] = _table(
     ("", "version", "GET", "/openapi/version", "public"),
     ("", "groups", "GET", "/openapi/groups", "read"),
     ("", "group_put", "PUT", "/openapi/groups/{group_id}", "write"),
+    ("", "group_patch", "PATCH", "/openapi/groups/{group_id}", "write"),
+    ("", "group_delete", "DELETE", "/openapi/groups/{group_id}", "write"),
+    ("", "whoami", "GET", "/openapi/whoami", "read"),
     ("", "group_metrics_detail", "GET", "/openapi/groups/{group_id}/metrics/detail", "read"),
     ("", "group_artifacts", "GET", "/openapi/groups/{group_id}/artifacts", "read"),
     ("", "group_trajectory_lines", "GET", "/openapi/groups/{group_id}/trajectory/lines", "read"),
@@ -81,9 +84,10 @@ OPERATIONS: dict[str, Operation] = _table(
     ("", "download_task_create", "POST", "/openapi/trajectory-download-tasks", "write"),
 )
 
-#: Documented rows that need the analysis; the list only shrinks.
+#: Rows that need work that has not landed; the list only shrinks.
 NOT_SERVED_YET = frozenset(
     name
     for name, operation in OPERATIONS.items()
     if operation.row in {"E17", "E18", "E19", "E20", "E21", "E22", "E23", "E24", "E30", "E31", "E32", "E33", "E34"}
+    or name in {"group_patch", "group_delete", "whoami"}
 )

@@ -144,7 +144,7 @@ class UploadsCheck(Sent, frozen=True, kw_only=True):
 
 
 class DownloadTaskCreate(Sent, frozen=True, kw_only=True):
-    """Filters of the job list, frozen into a list of ids. Only `group_id` is needed."""
+    """Filters of the job list (E7), frozen into a list of ids. Only `group_id` is needed."""
 
     group_id: str
     template: str | None = None
@@ -154,9 +154,10 @@ class DownloadTaskCreate(Sent, frozen=True, kw_only=True):
     task_id: str | None = None
     model: str | None = None
     agent: str | None = None
-    step: int | None = None
+    step: int | str | None = None
     error_type: str | None = None
     reward_valid: bool | None = None
+    fail_reason: str | None = None
 
 
 # ---- push: what the server answers --------------------------------------------------------------------------------------------------
@@ -200,7 +201,10 @@ class UploadedList(Record, frozen=True, kw_only=True):
 
 
 class Group(Record, frozen=True, kw_only=True):
-    """One benchmark run. Counts are of present jobs; `expected` null means that the run does not say how many it planned."""
+    """One benchmark run. Counts are of present jobs; `expected` null means that the run does not say how many it planned.
+
+    `tags`, `note`, and a `name` that somebody gave, stay as they are when the run is pushed again.
+    """
 
     group_id: str
     name: str
@@ -218,6 +222,8 @@ class Group(Record, frozen=True, kw_only=True):
     created_by: str | None = None
     source: dict[str, Any] | None = None
     extra: dict[str, Any] = {}
+    tags: list[str] = []
+    note: str | None = None
 
 
 class Job(Record, frozen=True, kw_only=True):
@@ -225,7 +231,7 @@ class Job(Record, frozen=True, kw_only=True):
 
     `attempt` counts from 1 within (task, step) by start time, so it may change while jobs arrive; `job_id` does not. `n_steps`,
     `n_tool_calls` and `n_llm_calls` are null without a trajectory. `trajectory_bytes` is the length of the E10 document,
-    `artifact_bytes` of the archive of E26.
+    `artifact_bytes` of the archive of E26. `fail_reason` comes from the analysis, null before.
     """
 
     job_id: str
@@ -242,6 +248,7 @@ class Job(Record, frozen=True, kw_only=True):
     reward_valid: bool | None = None
     error_type: str | None = None
     error_message: str | None = None
+    fail_reason: str | None = None
     instance_id: str | None = None
     template: str | None = None
     model: str | None = None

@@ -6,8 +6,10 @@ __version__ = "1.0.0"
 API_VERSION = 1
 
 #: What this server offers beyond the documented routes; the client asks once per origin and picks its path by it.
-FEATURES = ("cursor", "group-lines", "members", "ranges", "upload")
+FEATURES = ("cursor", "filters", "group-edit", "group-lines", "members", "ranges", "upload", "whoami")
 
 #: How a key made by our server begins, and the request header that carries a key.
 KEY_PREFIX = "blk_"
 KEY_HEADER = "X-API-Key"
+#: The header of a POST that may be repeated: made once for what the caller wants, the same in every repetition.
+ONCE_HEADER = "Idempotency-Key"
