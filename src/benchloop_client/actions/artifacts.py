@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from benchloop_client import paging
 from benchloop_client.actions import artifact_lists as lists
@@ -85,22 +86,36 @@ def _jobs_of(work: Work, group_id: str, choice: Choice) -> dict[str, list[Artifa
     return {job_id: lists.with_links(artifacts) for job_id, artifacts in found.items()}
 
 
-def _download_jobs(work: Work, jobs: Iterable[str], destination: Destination, choice: Choice) -> Report:
-    jobs = list(jobs)
+def _download_jobs(work: Work, jobs: Sequence[str], destination: Destination, choice: Choice) -> Report:
+    fetch = _Fetch(work, destination, choice, _Place(()))
+    if choice.member is not None:
+        count = Counted(Counter(work.watch, "job artifact files", "jobs", len(jobs)), "processed")
+        return _collected(work, jobs, lambda job_id: fetch.job(job_id, None), count)
     listing = Counted(Counter(work.watch, "job artifact listings", "jobs", len(jobs)), "listed")
-    found: dict[str, list[Artifact] | None] = {}
+    pieces: list[_Piece] = []
     failures: list[Failure] = []
-    for result in work.results(jobs, lambda job_id: [] if choice.member else lists.of_job(work, job_id), ordered=True):
+    for result in work.results(jobs, partial(lists.of_job, work), ordered=True):
         if isinstance(result.error, BenchloopError):
             failures.append(Failure(result.item, result.error))
-        else:
-            found[result.item] = None if choice.member else result.value
+        pieces += [_Piece(artifact, tuple(result.value or ())) for artifact in result.value or ()]
         listing.ended(result.item, None, failed=result.error is not None)
+    to_fetch = sum(bool(piece.artifact.url) and choice.takes(piece.artifact.name) for piece in pieces)
     label = "job artifacts" if len(jobs) == 1 else "job artifact downloads"
-    count = Counted(Counter(work.watch, label, "jobs", len(found), timed=len(jobs) == 1), "downloaded")
-    fetch = _Fetch(work, destination, choice, _Place(()))
-    report = _collected(work, found, lambda job_id: fetch.job(job_id, found[job_id]), count)
-    return Report(report.done, (*failures, *report.failures))
+    counter = Counter(work.watch, label, "artifacts", to_fetch, timed=len(jobs) == 1)
+    for fetched in work.results(pieces, lambda piece: fetch.artifact(piece.artifact, piece.siblings), ordered=True):
+        if isinstance(fetched.error, BenchloopError):
+            failures.append(Failure(f"{fetched.item.artifact.job_id}:{fetched.item.artifact.name}", fetched.error))
+        if fetched.item.artifact.url and choice.takes(fetched.item.artifact.name):
+            counter.step("failed" if fetched.error else "downloaded", str(fetched.value or fetched.item.artifact.name))
+    return Report(len(jobs) - len({failure.label.partition(":")[0] for failure in failures}), tuple(failures))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """One artifact to fetch, and all that are listed for its job."""
+
+    artifact: Artifact
+    siblings: tuple[Artifact, ...]
 
 
 def _download_task(work: Work, task_id: str, destination: Destination, choice: Choice) -> Report:
@@ -142,7 +157,7 @@ class _Fetch:
         failures = []
         for artifact in artifacts:
             try:
-                self._artifact(artifact, artifacts)
+                self.artifact(artifact, artifacts)
             except (NotFound, ApiError, IntegrityError) as error:
                 failures.append(Failure(f"{job_id}:{artifact.name}", error))
         return failures
@@ -152,17 +167,18 @@ class _Fetch:
         if self.choice.member is not None:
             return self._members(job_id)
         artifact = Artifact(job_id, f"{encoded(job_id)}.tgz", url="E26")
-        self._artifact(artifact, ())
+        self.artifact(artifact, ())
         return []
 
-    def _artifact(self, artifact: Artifact, siblings: Iterable[Artifact]) -> None:
+    def artifact(self, artifact: Artifact, siblings: Iterable[Artifact]) -> Path | None:
+        """One artifact, if it was chosen and the server has it; returns its path."""
         if not self.choice.takes(artifact.name):
             self.work.watch(Filtered(artifact.name))
-            return
+            return None
         if not artifact.url:
             self.work.watch(Noted(f"no artifact for job={artifact.job_id} ({artifact.error_code or 'no url'})"))
             if artifact.absent:
-                return
+                return None
         lists.check(artifact, siblings)
         content = partial(_content, self.work, artifact)
         expect = Expect(artifact.size, artifact.sha256)
@@ -174,6 +190,7 @@ class _Fetch:
             self.work.watch(Warned(f"no artifact for job={artifact.job_id}, wrote empty {outcome.path}"))
         else:
             self.work.watch(Downloaded(outcome.path))
+        return outcome.path
 
     def _members(self, job_id: str) -> list[Failure]:
         failures = []

@@ -11,7 +11,7 @@ import click
 from benchloop_client.cli import exits, signals
 from benchloop_client.cli.env import Env
 from benchloop_client.cli.lazy import lazy
-from benchloop_client.cli.options import global_options
+from benchloop_client.cli.options import Resource, global_options
 from benchloop_client.cli.session import Session
 from benchloop_client.contract.version import __version__
 
@@ -40,7 +40,7 @@ SUMMARIES: dict[str, str] = {
 _WIDEST = 110
 
 
-class Tree(click.Group):
+class Tree(Resource):
     """A group of lazily loaded commands."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -100,7 +100,7 @@ def run(argv: list[str], env: Env | None = None) -> int:
 
 
 def _invoke(argv: list[str], session: Session) -> int:
-    with ROOT.make_context("bl", list(argv) or ["--help"], obj=session, terminal_width=_width(session.env.stdout)) as ctx:
+    with ROOT.make_context("bl", list(argv), obj=session, terminal_width=_width(session.env.stdout)) as ctx:
         return int(ROOT.invoke(ctx) or 0)
 
 

@@ -15,6 +15,7 @@ from benchloop_client.cli.session import Session
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
+_USAGE = 2
 _MANY = "repeatable, comma list, '-' for stdin"
 
 EXIT_CODES = (
@@ -52,6 +53,17 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
         option("--fsync", is_flag=True, default=None, help="Sync each file to the disk before it gets its name."),
         option("--allow-http", is_flag=True, default=None, help="Send the key over plain http to a host that is not this machine."),
     ]
+
+
+class Resource(click.Group):
+    """A group of commands; without arguments it shows its help and ends as a usage error does, whatever the version of click."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, but for the empty command line."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help())
+            ctx.exit(_USAGE)
+        return super().parse_args(ctx, args)
 
 
 class Leaf(click.Command):

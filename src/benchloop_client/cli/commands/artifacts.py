@@ -18,7 +18,7 @@ else:
     lists = lazy("benchloop_client.actions.artifact_lists")
 
 
-@click.group(name="artifacts")
+@click.group(name="artifacts", cls=options.Resource)
 def command() -> None:
     """Artifacts of groups or jobs."""
 

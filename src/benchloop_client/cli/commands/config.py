@@ -18,7 +18,7 @@ else:
     settings = lazy("benchloop_client.settings")
 
 
-@click.group(name="config")
+@click.group(name="config", cls=options.Resource)
 def command() -> None:
     """The local configuration file."""
 

@@ -16,7 +16,7 @@ else:
     actions = lazy("benchloop_client.actions.download_tasks")
 
 
-@click.group(name="download-tasks")
+@click.group(name="download-tasks", cls=options.Resource)
 def command() -> None:
     """Frozen job lists to download from."""
 

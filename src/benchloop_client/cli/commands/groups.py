@@ -16,7 +16,7 @@ else:
     actions = lazy("benchloop_client.actions.groups")
 
 
-@click.group(name="groups")
+@click.group(name="groups", cls=options.Resource)
 def command() -> None:
     """Groups on the server."""
 

@@ -16,7 +16,7 @@ else:
     actions = lazy("benchloop_client.actions.jobs")
 
 
-@click.group(name="jobs")
+@click.group(name="jobs", cls=options.Resource)
 def command() -> None:
     """Job list of groups."""
 

@@ -16,7 +16,7 @@ else:
     actions = lazy("benchloop_client.actions.task_archives")
 
 
-@click.group(name="metadata")
+@click.group(name="metadata", cls=options.Resource)
 def command() -> None:
     """Job metadata of a download task."""
 

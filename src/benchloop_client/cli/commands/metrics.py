@@ -16,7 +16,7 @@ else:
     actions = lazy("benchloop_client.actions.metrics")
 
 
-@click.group(name="metrics")
+@click.group(name="metrics", cls=options.Resource)
 def command() -> None:
     """Run metrics of groups or jobs."""
 

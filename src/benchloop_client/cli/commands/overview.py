@@ -16,7 +16,7 @@ else:
     actions = lazy("benchloop_client.actions.overview")
 
 
-@click.group(name="overview")
+@click.group(name="overview", cls=options.Resource)
 def command() -> None:
     """Statistics of groups or jobs."""
 

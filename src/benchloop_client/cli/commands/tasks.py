@@ -16,7 +16,7 @@ else:
     actions = lazy("benchloop_client.actions.tasks")
 
 
-@click.group(name="tasks")
+@click.group(name="tasks", cls=options.Resource)
 def command() -> None:
     """Task list of groups."""
 

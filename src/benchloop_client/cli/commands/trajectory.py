@@ -18,7 +18,7 @@ else:
     task_archives = lazy("benchloop_client.actions.task_archives")
 
 
-@click.group(name="trajectory")
+@click.group(name="trajectory", cls=options.Resource)
 def command() -> None:
     """Trajectories of groups or jobs."""
 
