@@ -49,7 +49,13 @@ def test_metrics_of_a_job_have_the_documented_names(served: Served) -> None:
     assert (rows["total"], rows["metrics"]) == (1, [shown])
     assert rows["tokenized_metrics"]["avg_tokenizer_output_total"] == 6
     assert read(served, "/openapi/metrics?group_id=none") | {"tokenized_metrics": None} == {
-        "group_id": "none", "total": 0, "skip": 0, "limit": 1000, "metrics": [], "tokenized_metrics": None, "next_cursor": None
+        "group_id": "none",
+        "total": 0,
+        "skip": 0,
+        "limit": 1000,
+        "metrics": [],
+        "tokenized_metrics": None,
+        "next_cursor": None,
     }
 
 
