@@ -62,6 +62,8 @@ def clean_environment(homes: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home = homes / str(next(_HOMES))
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
+    # Which index this machine's installer asks is nobody's business here; tests of that take this back.
+    monkeypatch.setenv("BENCHLOOP_NO_UPDATE_CHECK", "1")
     return home
 
 

@@ -290,7 +290,8 @@ def _environment() -> dict[str, str]:
     """This environment without settings of `bl`, of a server or of a proxy."""
     mine = ("BENCHLOOP_", "BENCHMARK_")
     proxies = {"http_proxy", "https_proxy", "all_proxy"}
-    return {name: value for name, value in os.environ.items() if not name.startswith(mine) and name.lower() not in proxies}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(mine) and name.lower() not in proxies}
+    return kept | {"BENCHLOOP_NO_UPDATE_CHECK": "1"}
 
 
 def _tail(log: Path) -> str:

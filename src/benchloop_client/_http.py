@@ -185,7 +185,10 @@ class Http:
             headers |= {"Content-Type": call.body.content_type, "Content-Length": str(call.body.length)}
             if call.body.encoding:
                 headers["Content-Encoding"] = call.body.encoding
-        return headers | dict(call.headers or {})
+        own = dict(call.headers or {})
+        if Origin.of(url) != self._settings.origin:
+            own.pop("Authorization", None)
+        return headers | own
 
     def _next_hop(self, url: str, response: Response, hops: int) -> str:
         target = urljoin(url, response.headers.get("location", ""))

@@ -37,7 +37,12 @@ _SOURCES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("output_dir", ("BENCHLOOP_OUTPUT_DIR",)),
 )
 PROFILE_TEXT = tuple(name for name, _ in _SOURCES)
-PROFILE_SWITCHES = ("allow_http",)
+PROFILE_SWITCHES = ("allow_http", "update_check")
+#: Set to anything, each of these switches the look for a newer version off.
+_NO_UPDATE_CHECK = ("BENCHLOOP_NO_UPDATE_CHECK", "CI")
+#: What tells which package index the user's installer asks, and where files of a user lie.
+_INSTALLER_VARIABLES = ("PIP_", "UV_", "XDG_")
+_INSTALLER_FOLDERS = frozenset({"APPDATA", "PROGRAMDATA"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +125,7 @@ class Settings:
     ca_file: str | None = None
     ca_dir: str | None = None
     proxies: Proxies = Proxies()
+    update_check: bool = False
     came_from: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -163,6 +169,7 @@ def load(flags: Flags | None = None, environ: Mapping[str, str] | None = None) -
         ca_file=env.get("SSL_CERT_FILE") or None,
         ca_dir=env.get("SSL_CERT_DIR") or None,
         proxies=_proxies(env),
+        update_check=bool(profile.get("update_check", True)) and not any(env.get(name) for name in _NO_UPDATE_CHECK),
         came_from=came_from,
     )
 
@@ -170,6 +177,12 @@ def load(flags: Flags | None = None, environ: Mapping[str, str] | None = None) -
 def config_path(given: str | None = None) -> Path:
     """The configuration file: the one given (`~` expanded), else the default one."""
     return Path(given or DEFAULT_CONFIG).expanduser()
+
+
+def installer_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The variables of pip and uv, and those that name folders of files."""
+    env = os.environ if environ is None else environ
+    return {name: value for name, value in env.items() if name.startswith(_INSTALLER_VARIABLES) or name in _INSTALLER_FOLDERS}
 
 
 def read_profile(path: Path, *, must_exist: bool = False) -> dict[str, Any]:

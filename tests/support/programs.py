@@ -58,7 +58,8 @@ class Bl:
         """The whole environment of the program; nothing is inherited but what a process needs to start."""
         named = {"BENCHLOOP_API_KEY": self.key, "BENCHLOOP_HOST": self.host, "NO_PROXY": "*"}
         home = {"HOME": str(self.home), "XDG_CACHE_HOME": str(self.home / "cache"), "XDG_CONFIG_HOME": str(self.home / "config")}
-        base = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8"}
+        # Tests of the look for a newer version take the last one back.
+        base = {"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "BENCHLOOP_NO_UPDATE_CHECK": "1"}
         return {**base, **home, **{name: value for name, value in named.items() if value is not None}, **more}
 
     def start(self, *args: str, cwd: Path | None = None, **env: str) -> subprocess.Popen[str]:

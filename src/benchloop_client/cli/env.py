@@ -13,14 +13,18 @@ from benchloop_client.cli.lazy import lazy
 
 if TYPE_CHECKING:
     from benchloop_client import client, settings
+    from benchloop_client.cli import update_notice
 else:
     client = lazy("benchloop_client.client")
     settings = lazy("benchloop_client.settings")
+    update_notice = lazy("benchloop_client.cli.update_notice")
 
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """`stdout` takes bytes; a stream is None where the process has none. `clock` counts seconds."""
+    """`stdout` takes bytes; a stream is None where the process has none. `clock` counts seconds. Without `open_update` nobody looks for a
+    newer version.
+    """
 
     stdin: TextIO | None
     stdout: IO[bytes] | None
@@ -28,6 +32,7 @@ class Env:
     clock: Callable[[], float]
     load_settings: Callable[[settings.Flags], settings.Settings]
     open_client: Callable[[settings.Settings, threading.Event], client.Client]
+    open_update: Callable[[settings.Settings], update_notice.UpdateNotice] | None = None
 
     @classmethod
     def real(cls) -> Env:
@@ -39,4 +44,5 @@ class Env:
             clock=time.monotonic,
             load_settings=lambda flags: settings.load(flags),  # noqa: PLW0108 - a bare name would import it now
             open_client=lambda loaded, cancel: client.Client(loaded, cancel),  # noqa: PLW0108 - a bare name would import it now
+            open_update=lambda loaded: update_notice.UpdateNotice.real(loaded),  # noqa: PLW0108 - a bare name would import it now
         )

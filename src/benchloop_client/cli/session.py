@@ -14,7 +14,7 @@ from benchloop_client.cli.output import Level, Output
 if TYPE_CHECKING:
     from benchloop_client import client, settings
     from benchloop_client.actions import layout
-    from benchloop_client.cli import progress
+    from benchloop_client.cli import progress, update_notice
 else:
     settings = lazy("benchloop_client.settings")
     layout = lazy("benchloop_client.actions.layout")
@@ -30,6 +30,7 @@ class Session:
         #: Set by Ctrl-C; every request and every pool ends soon after.
         self.cancel = threading.Event()
         self._output = Output(env.stdout, env.stderr)
+        self._update: update_notice.UpdateNotice | None = None
 
     @property
     def output(self) -> Output:
@@ -51,7 +52,9 @@ class Session:
     @cached_property
     def client(self) -> client.Client:
         """The one client of this run, with its pool of connections."""
-        return self.env.open_client(self.settings, self.cancel)
+        opened = self.env.open_client(self.settings, self.cancel)
+        self._look_for_update()
+        return opened
 
     @cached_property
     def watch(self) -> progress.Progress:
@@ -65,8 +68,16 @@ class Session:
         return layout.Layout(pretty=True if pretty is None else pretty)
 
     def close(self) -> None:
-        """Take down the progress line and give the connections back."""
+        """Take down the progress line, say if a newer version is out, and give the connections back."""
         if "watch" in self.__dict__:
             self.watch.close()
+        if self._update is not None and not self.cancel.is_set():
+            for line in self._update.lines():
+                self.output.note(line)
         if "client" in self.__dict__:
             self.client.close()
+
+    def _look_for_update(self) -> None:
+        if self.env.open_update is not None and self.settings.update_check and self.output.level > Level.QUIET:
+            self._update = self.env.open_update(self.settings)
+            self._update.begin()

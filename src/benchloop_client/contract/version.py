@@ -2,6 +2,11 @@
 
 __version__ = "1.0.0"
 
+#: The distribution, and the project's own address: `[project.urls]` of pyproject.toml says the same. An index that holds another project
+#: under our name is told from ours by it.
+DISTRIBUTION = "benchloop_client"
+PROJECT_URL = "https://benchloop.example/"
+
 #: Raised when a route of ours changes in a way that an older client cannot read.
 API_VERSION = 1
 
