@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchloop_client import paging
 from benchloop_client.actions import artifact_lists as lists
@@ -17,9 +18,10 @@ from benchloop_client.actions.events import Counter, Downloaded, Filtered, Moved
 from benchloop_client.actions.report import Failure, Report
 from benchloop_client.actions.work import Counted, Work, placed
 from benchloop_client.client import Stream
-from benchloop_client.contract.ids import encoded, file_name
-from benchloop_client.errors import ApiError, BenchloopError, IntegrityError, NotFound
+from benchloop_client.contract.ids import BadId, encoded, file_name
+from benchloop_client.errors import ApiError, BenchloopError, IntegrityError, NetworkError, NotFound
 from benchloop_client.transfer.files import Expect
+from benchloop_client.transfer.pool import FATAL
 
 #: A valid gzip'd tar without entries: what the documented client writes where an archive is missing.
 PLACEHOLDER = gzip.compress(b"\0" * 10240, mtime=0)
@@ -154,13 +156,8 @@ class _Fetch:
         if self.choice.member is not None:
             return self._members(job_id)
         artifacts = lists.of_job(self.work, job_id) if artifacts is None else artifacts
-        failures = []
-        for artifact in artifacts:
-            try:
-                self.artifact(artifact, artifacts)
-            except (NotFound, ApiError, IntegrityError) as error:
-                failures.append(Failure(f"{job_id}:{artifact.name}", error))
-        return failures
+        found = tuple(artifacts)
+        return _each((f"{job_id}:{artifact.name}", partial(self.artifact, artifact, found)) for artifact in found)
 
     def task_job(self, job_id: str) -> list[Failure]:
         """The archive of a job of a download task, without a look at the list."""
@@ -193,24 +190,34 @@ class _Fetch:
         return outcome.path
 
     def _members(self, job_id: str) -> list[Failure]:
-        failures = []
-        for member in lists.members_of(self.work, job_id):
-            path = member["path"]
-            if not self.choice.takes_member(path):
-                continue
-            try:
-                self._member(job_id, path, Expect(member.get("size"), member.get("sha256")))
-            except (NotFound, ApiError, IntegrityError) as error:
-                failures.append(Failure(f"{job_id}:{path}", error))
-        return failures
+        chosen = [member for member in lists.members_of(self.work, job_id) if self.choice.takes_member(member["path"])]
+        return _each((f"{job_id}:{member['path']}", partial(self._member, job_id, member)) for member in chosen)
 
-    def _member(self, job_id: str, path: str, expect: Expect) -> None:
+    def _member(self, job_id: str, member: Mapping[str, Any]) -> None:
+        path = member["path"]
+        expect = Expect(member.get("size"), member.get("sha256"))
+
         def content(_etag: str | None) -> Content:
             stream = self.work.client.job_artifact_member_stream(job_id, path)
             return Content(_told(stream, path, self.work.watch), expect, stream.etag, close=stream.close)
 
         outcome = self.destination.save(self.place.of_member(job_id, path), f"member {job_id} {path}", content, expect=expect)
         placed(self.work, outcome, Downloaded)
+
+
+def _each(pieces: Iterable[tuple[str, Callable[[], object]]]) -> list[Failure]:
+    """Do them one after another; one that fails does not stop the others, unless the connection or the key is what failed."""
+    failures = []
+    for label, piece in pieces:
+        try:
+            piece()
+        except (*FATAL, NetworkError):
+            raise
+        except BadId as error:
+            failures.append(Failure(label, IntegrityError(str(error))))
+        except BenchloopError as error:
+            failures.append(Failure(label, error))
+    return failures
 
 
 def _content(work: Work, artifact: Artifact, etag: str | None) -> Content:
