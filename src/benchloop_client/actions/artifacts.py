@@ -27,6 +27,7 @@ from benchloop_client.transfer.pool import FATAL
 PLACEHOLDER = gzip.compress(b"\0" * 10240, mtime=0)
 _ARCHIVES = (".tgz", ".tar.gz")
 _GZIP = b"\x1f\x8b"
+_ENDS_ALL: tuple[type[BaseException], ...] = (*FATAL, NetworkError)
 _GZIP_WINDOW = zlib.MAX_WBITS | 16
 _PLAIN = 1 << 20
 
@@ -211,7 +212,7 @@ def _each(pieces: Iterable[tuple[str, Callable[[], object]]]) -> list[Failure]:
     for label, piece in pieces:
         try:
             piece()
-        except (*FATAL, NetworkError):
+        except _ENDS_ALL:
             raise
         except BadId as error:
             failures.append(Failure(label, IntegrityError(str(error))))
