@@ -15,12 +15,15 @@ from litestar.plugins import InitPlugin
 
 from benchloop_client.contract.version import __version__
 from benchloop_server.features.about.routes import ROUTES as ABOUT
+from benchloop_server.features.accounts.routes import ROUTES as ACCOUNTS
 from benchloop_server.features.artifacts.routes import ROUTES as ARTIFACTS
+from benchloop_server.features.behaviour.routes import ROUTES as BEHAVIOUR
 from benchloop_server.features.downloads.routes import ROUTES as DOWNLOADS
 from benchloop_server.features.exports.routes import ROUTES as EXPORTS
 from benchloop_server.features.groups.routes import ROUTES as GROUPS
 from benchloop_server.features.jobs.routes import ROUTES as JOBS
 from benchloop_server.features.metrics.routes import ROUTES as METRICS
+from benchloop_server.features.reports.routes import ROUTES as REPORTS
 from benchloop_server.features.trajectories.routes import ROUTES as TRAJECTORIES
 from benchloop_server.features.uploads.routes import ROUTES as UPLOADS
 from benchloop_server.http.auth import principal_of, services_of
@@ -28,7 +31,10 @@ from benchloop_server.http.errors import HANDLERS
 from benchloop_server.http.frame import Frame
 from benchloop_server.kit.services import Services
 
-ROUTES: list[Any] = [*ABOUT, *GROUPS, *JOBS, *METRICS, *DOWNLOADS, *UPLOADS, *TRAJECTORIES, *EXPORTS, *ARTIFACTS]
+ROUTES: list[Any] = [
+    *(*ABOUT, *ACCOUNTS, *GROUPS, *JOBS, *METRICS, *DOWNLOADS, *UPLOADS),
+    *(*TRAJECTORIES, *EXPORTS, *ARTIFACTS, *REPORTS, *BEHAVIOUR),
+]
 
 
 def create_app(services: Services) -> Frame:
@@ -36,7 +42,7 @@ def create_app(services: Services) -> Frame:
     logging.getLogger("litestar").setLevel(logging.WARNING)
     return Frame(
         Litestar(
-            route_handlers=ROUTES,
+            route_handlers=[_Ours("/", route_handlers=ROUTES)],
             dependencies={"services": Provide(services_of), "principal": Provide(principal_of)},
             exception_handlers=HANDLERS,
             openapi_config=_description(),
@@ -53,12 +59,16 @@ def _description() -> OpenAPIConfig:
     return OpenAPIConfig(title="benchloop-server", version=__version__, components=Components(security_schemes={"ApiKey": scheme}))
 
 
+class _Ours(Router):
+    """Our routes as one thing: given one by one, those that share a path would be wrapped for their thread once for every neighbour."""
+
+
 class _OnlyOurRoutes(InitPlugin):
     """Litestar adds pages about the API under /schema; ours is the plain document at /openapi.json, so they go."""
 
     def on_app_init(self, app_config: AppConfig) -> AppConfig:
         """Runs after Litestar's own plugin, because `_append_plugin` puts it last."""
-        app_config.route_handlers = [handler for handler in app_config.route_handlers if not isinstance(handler, Router)]
+        app_config.route_handlers = [handler for handler in app_config.route_handlers if isinstance(handler, _Ours)]
         return app_config
 
 

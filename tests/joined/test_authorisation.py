@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import urllib3
 
-from benchloop_client.contract.operations import NOT_SERVED_YET, OPERATIONS
+from benchloop_client.contract.operations import OPERATIONS
 from benchloop_server.app import create_app
 from benchloop_server.features.accounts import keys
 from benchloop_server.features.accounts import service as accounts
@@ -19,10 +19,10 @@ from tests.support.pushing import Sent, archive, document, push, sha
 from tests.support.served import Served, serving
 from tests.support.stores import job, services_over, sqlite
 
-SERVED = sorted(name for name in OPERATIONS if name not in NOT_SERVED_YET)
+SERVED = sorted(OPERATIONS)
 WITH_KEY = [name for name in SERVED if OPERATIONS[name].scope != "public"]
 #: Routes that name nothing of a workspace in their path or query: a stranger gets an answer about his own things.
-WITHOUT_IDS = {"jobs", "job_stats", "groups", "group_put", "uploads_check", "uploads_bundle", "upload_put", "metrics"}
+WITHOUT_IDS = {"jobs", "job_stats", "groups", "group_put", "uploads_check", "uploads_bundle", "upload_put", "metrics", "whoami"}
 
 DOCUMENT = document("j1", "g1")
 FILES = archive({"log.txt": b"hello"})
@@ -41,7 +41,7 @@ class World:
         """Call the operation with what the owner would send."""
         operation = OPERATIONS[name]
         headers = {} if key is None else {"X-API-Key": key}
-        path = operation.url_path(**self.fields) if "{" in operation.path else operation.path
+        path = operation.url_path(**{**self.fields, **OTHER_FIELDS.get(name, {})}) if "{" in operation.path else operation.path
         query = QUERIES.get(name, {})
         options: dict[str, Any] = {"body": BODIES[name]} if name in RAW else {"json": BODIES[name]} if name in BODIES else {}
         suffix = "?" + "&".join(f"{field}={value}" for field, value in query.items()) if query else ""
@@ -51,6 +51,8 @@ class World:
 QUERIES: dict[str, dict[str, str]] = {
     "metrics": {"group_id": "g1"},
     "job_artifact_member": {"path": "log.txt"},
+    "behavior_steps": {"group_id": "g1"},
+    "behavior_tasks": {"group_id": "g1"},
     "media_file": {"ossUri": f"blmedia/j1/{sha(MEDIA['a.png'][1])}/a.png", "mime": "image/png"},
 }
 BODIES: dict[str, Any] = {
@@ -61,7 +63,15 @@ BODIES: dict[str, Any] = {
     "uploads_bundle": b"",
     "upload_put": FILES,
     "download_task_create": {"group_id": "g1"},
+    "group_patch": {"tags": ["seen"]},
+    "job_report_trigger": {},
+    "group_report_trigger": {"include_passed": True},
+    "job_rsi_trigger": {},
+    "group_rsi_trigger": {},
+    "behavior_task_create": {"groupId": "g1", "scoringLimit": 3},
 }
+#: Ids other than those that all operations share: what is deleted is nobody else's.
+OTHER_FIELDS = {"group_delete": {"group_id": "gone"}}
 RAW = {"uploads_bundle", "upload_put"}
 
 
@@ -69,13 +79,14 @@ RAW = {"uploads_bundle", "upload_put"}
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """One server for the whole module; no test changes what another sees."""
     with serving(tmp_path_factory.mktemp("authorisation")) as served:
-        push(served, Sent("j1", document=DOCUMENT, archive=FILES, media=MEDIA))
+        push(served, Sent("j1", document=DOCUMENT, archive=FILES, media=MEDIA), Sent("gone", group_id="gone"))
         made = {kind: _key(served, kind) for kind in ("owner", "reader", "revoked", "stranger")}
         task = json.loads(served.request("POST", "/openapi/trajectory-download-tasks", json={"group_id": "g1"}).data)["task_id"]
+        uid = json.loads(served.request("POST", "/openapi/behavior/tasks", json={"groupId": "g1"}).data)["uid"]
         export = json.loads(served.get("/openapi/groups/g1/trace-trajectory/download").data)
         name = export.get("download_job_name") or export["download_url"].rsplit("/", 1)[-1]
-        fields = {"group_id": "g1", "job_id": "j1", "task_id": task, "download_job_name": name, "kind": "archive", "sha256": sha(FILES)}
-        yield World(served, {**made, "wrong": keys.mint()}, fields)
+        ids = {"group_id": "g1", "job_id": "j1", "task_id": task, "uid": uid, "download_job_name": name}
+        yield World(served, {**made, "wrong": keys.mint()}, {**ids, "kind": "archive", "sha256": sha(FILES)})
 
 
 def _key(served: Served, kind: str) -> str:

@@ -24,6 +24,6 @@ Flag = FromQuery[bool | None]
 
 Skip = Annotated[int, QueryParameter(ge=0, le=_BIGGEST, description="rows to pass over")]
 Limit = Annotated[int, QueryParameter(ge=1, le=_BIGGEST, description="rows to give; at most 1000 are given")]
-Step = Annotated[int | None, QueryParameter(ge=0, le=_BIGGEST, description="training step")]
+Several = Annotated[str | None, QueryParameter(description="one value, or several with commas between them")]
 Source = Annotated[str | None, QueryParameter(description="accepted and ignored: there is one source")]
 Cursor = Annotated[str | None, QueryParameter(description="`next_cursor` of the page before")]

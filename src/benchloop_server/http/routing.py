@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from litestar.handlers import HTTPRouteHandler, get, post, put
+from litestar.handlers import HTTPRouteHandler, delete, get, patch, post, put
 from litestar.openapi.datastructures import ResponseSpec
 from litestar.openapi.spec import SecurityRequirement
 
@@ -15,7 +15,7 @@ from benchloop_client.contract.errors import STATUS, Code, ErrorBody
 from benchloop_client.contract.operations import OPERATIONS, Operation
 from benchloop_server.http.auth import needs
 
-_MAKERS: dict[str, Any] = {"GET": get, "POST": post, "PUT": put}
+_MAKERS: dict[str, Any] = {"GET": get, "POST": post, "PUT": put, "PATCH": patch, "DELETE": delete}
 _TAG = re.compile(r"/openapi/([\w-]+)")
 
 

@@ -51,10 +51,12 @@ keys = Table(
     _text("scopes"),
     _time("created_at"),
     Column("revoked_at", BigInteger),
+    Column("expires_at", BigInteger),
     UniqueConstraint("hash"),
     ForeignKeyConstraint(["workspace_id", "user"], ["users.workspace_id", "users.user"]),
 )
 
+#: `given_name`, `tags_json` and `note` are what people said by hand; no push touches them.
 groups = Table(
     "groups",
     metadata,
@@ -73,12 +75,16 @@ groups = Table(
     _time("created_at"),
     _time("updated_at"),
     Column("created_by", Text),
+    Column("given_name", Text),
+    Column("tags_json", Text),
+    Column("note", Text),
     ForeignKeyConstraint(["workspace_id"], ["workspaces.workspace_id"]),
     Index(None, "workspace_id", "created_at", "group_id"),
 )
 
 #: One attempt at a task: the separate facts, what is derived from them in the same transaction (outcome, attempt), what it refers to
-#: (*_sha256 name rows of `uploads`), and the counts of its trajectory.
+#: (*_sha256 name rows of `uploads`), and the counts of its trajectory. `fail_reason` and `sub_fail_reason` are the analysis's words about
+#: this content: null before, and again when the content changes.
 jobs = Table(
     "jobs",
     metadata,
@@ -133,6 +139,8 @@ jobs = Table(
     _time("created_at"),
     _time("updated_at"),
     Column("written_by", Text),
+    Column("fail_reason", Text),
+    Column("sub_fail_reason", Text),
     ForeignKeyConstraint(["workspace_id", "group_id"], ["groups.workspace_id", "groups.group_id"]),
     Index(None, "workspace_id", "group_id", "created_at", "job_id"),
     Index(None, "workspace_id", "group_id", "task_id", "step"),
@@ -164,7 +172,7 @@ job_media = Table(
 
 #: What was uploaded, named by the SHA-256 and size of the plain bytes. The stored form is `stored_size` bytes at `blob_offset` of `blob`
 #: with the digest `stored_sha256`; the step index of a trajectory, or the member index of an archive, is at the index_* place likewise.
-#: Small uploads of one request share a blob.
+#: Small uploads of one request share a blob. `unused_since`: from when on perhaps no job names it; cleared when a client counts on it.
 uploads = Table(
     "uploads",
     metadata,
@@ -182,6 +190,7 @@ uploads = Table(
     Column("index_sha256", Text),
     _text("info_json"),
     _time("created_at"),
+    Column("unused_since", BigInteger),
     ForeignKeyConstraint(["workspace_id"], ["workspaces.workspace_id"]),
 )
 
@@ -199,7 +208,56 @@ download_tasks = Table(
     ForeignKeyConstraint(["workspace_id", "group_id"], ["groups.workspace_id", "groups.group_id"]),
 )
 
-#: Numbers handed out under a row lock; `created_at` holds the last creation time given to any job.
+#: What somebody wants analysed, one row a wish: these rows are the truth, the work follows from those that are `pending`. `kind` is report
+#: or rsi, `subject_kind` job or group; `include_passed` is null for a job; `data_digest` is of the data as it was asked. `live_key` is the
+#: same for equal wishes over equal data, so that there is one row; it becomes null when the work fails, so that it can be wished again.
+analysis_requests = Table(
+    "analysis_requests",
+    metadata,
+    _id("workspace_id"),
+    _id("request_id"),
+    _text("group_id"),
+    _text("kind"),
+    _text("subject_kind"),
+    _text("subject_id"),
+    Column("include_passed", Boolean),
+    _text("data_digest"),
+    _text("state"),
+    Column("live_key", Text),
+    _time("requested_at"),
+    Column("requested_by", Text),
+    UniqueConstraint("workspace_id", "live_key"),
+    ForeignKeyConstraint(["workspace_id", "group_id"], ["groups.workspace_id", "groups.group_id"]),
+    Index(None, "workspace_id", "group_id"),
+    Index(None, "state", "requested_at"),
+)
+
+#: Behaviour tasks, kept as `analysis_requests` are. `sample_size` is null in mode all_jobs; `done` and `total` count jobs, null at first.
+behaviour_tasks = Table(
+    "behaviour_tasks",
+    metadata,
+    _id("workspace_id"),
+    _id("uid"),
+    _text("group_id"),
+    _text("sampling_mode"),
+    _text("steps_json"),
+    Column("sample_size", BigInteger),
+    Column("scoring_limit", BigInteger, nullable=False),
+    _text("data_digest"),
+    _text("state"),
+    Column("live_key", Text),
+    Column("done", BigInteger),
+    Column("total", BigInteger),
+    _time("created_at"),
+    Column("created_by", Text),
+    UniqueConstraint("workspace_id", "live_key"),
+    ForeignKeyConstraint(["workspace_id", "group_id"], ["groups.workspace_id", "groups.group_id"]),
+    Index(None, "workspace_id", "group_id", "created_at"),
+    Index(None, "state", "created_at"),
+)
+
+#: Numbers handed out under a row lock: `created_at` holds the last creation time given to any job; the row `blobs` is held, in part by who
+#: names blobs in new rows and whole by who removes blobs that no row names.
 counters = Table("counters", metadata, _id("name"), Column("value", BigInteger, nullable=False))
 
 #: Who changed what; rows are only added.

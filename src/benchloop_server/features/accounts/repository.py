@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, or_, select, update
 
 from benchloop_server.kit.principal import Principal
 from benchloop_server.sql.tables import keys, users, workspaces
@@ -12,7 +12,7 @@ from benchloop_server.sql.tables import keys, users, workspaces
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRow:
-    """One key as the operator sees it: never the key itself. Times are microseconds."""
+    """One key as the operator sees it: never the key itself. Times are microseconds; `expires_at` None: never."""
 
     key_id: str
     workspace_id: str
@@ -22,11 +22,16 @@ class KeyRow:
     scopes: str
     created_at: int
     revoked_at: int | None = None
+    expires_at: int | None = None
 
 
-def principal_by_hash(connection: Connection, digest: str) -> Principal | None:
-    """Whose key this is; None when it is unknown or revoked."""
-    row = connection.execute(select(keys).where(keys.c.hash == digest, keys.c.revoked_at.is_(None))).one_or_none()
+_SHOWN = [keys.c[name] for name in KeyRow.__slots__]
+
+
+def principal_by_hash(connection: Connection, digest: str, *, now: int) -> Principal | None:
+    """Whose key this is; None when it is unknown, revoked or past its end."""
+    alive = (keys.c.revoked_at.is_(None), or_(keys.c.expires_at.is_(None), keys.c.expires_at > now))
+    row = connection.execute(select(keys).where(keys.c.hash == digest, *alive)).one_or_none()
     if row is None:
         return None
     return Principal(workspace_id=row.workspace_id, user=row.user, key_id=row.key_id, scopes=frozenset(row.scopes.split(",")))
@@ -42,10 +47,16 @@ def add_key(connection: Connection, key: KeyRow, *, digest: str) -> None:
     connection.execute(insert(keys).values(hash=digest, **values))
 
 
+def find_key(connection: Connection, principal: Principal) -> KeyRow | None:
+    """The key that the caller sent."""
+    mine = (keys.c.workspace_id == principal.workspace_id, keys.c.key_id == principal.key_id)
+    row = connection.execute(select(*_SHOWN).where(*mine)).one_or_none()
+    return None if row is None else KeyRow(**row._mapping)
+
+
 def all_keys(connection: Connection) -> list[KeyRow]:
     """Every key of every workspace, oldest first."""
-    columns = [keys.c[name] for name in KeyRow.__slots__]
-    rows = connection.execute(select(*columns).order_by(keys.c.created_at, keys.c.key_id))
+    rows = connection.execute(select(*_SHOWN).order_by(keys.c.created_at, keys.c.key_id))
     return [KeyRow(**row._mapping) for row in rows]
 
 

@@ -5,26 +5,29 @@ from __future__ import annotations
 import secrets
 
 from benchloop_client.contract.ids import MINTED
+from benchloop_client.contract.workspace import WhoAmI
 from benchloop_server.features.accounts import keys, repository
 from benchloop_server.features.accounts.repository import KeyRow
-from benchloop_server.kit.clock import Clock, system_clock
+from benchloop_server.kit.clock import Clock, format_optional, format_time, system_clock
 from benchloop_server.kit.db import Database
 from benchloop_server.kit.errors import not_found, unprocessable
 from benchloop_server.kit.principal import Principal
+from benchloop_server.kit.services import Services
 
 SCOPES = ("read", "write", "admin")
 DEFAULT_SCOPES = ("read", "write")
 DEFAULT_WORKSPACE = "default"
 DEFAULT_USER = "admin"
 _HINT = 8
+_DAY = 24 * 3600 * 1_000_000
 
 
-def identify(database: Database, key: str) -> Principal | None:
-    """Whose key this is; None for a malformed, unknown or revoked one."""
+def identify(database: Database, key: str, *, clock: Clock = system_clock) -> Principal | None:
+    """Whose key this is; None for one that is malformed, unknown, revoked or past its end."""
     if not keys.is_well_formed(key):
         return None
     with database.read() as connection:
-        return repository.principal_by_hash(connection, keys.digest(key))
+        return repository.principal_by_hash(connection, keys.digest(key), now=clock())
 
 
 def create_key(
@@ -34,11 +37,14 @@ def create_key(
     user: str = DEFAULT_USER,
     workspace: str = DEFAULT_WORKSPACE,
     scopes: tuple[str, ...] = DEFAULT_SCOPES,
+    days: int | None = None,
     clock: Clock = system_clock,
 ) -> tuple[str, KeyRow]:
-    """A new key and its row. The key itself is kept nowhere. Raises `DomainError` for a bad name, workspace or scope."""
+    """A new key and its row; `days`: how long it lives, None for ever. The key itself is kept nowhere. Raises `DomainError` for a bad name,
+    workspace or scope.
+    """
     _check(name, user=user, workspace=workspace, scopes=scopes)
-    key = keys.mint()
+    key, now = keys.mint(), clock()
     row = KeyRow(
         key_id=f"key-{secrets.token_hex(6)}",
         workspace_id=workspace,
@@ -46,11 +52,30 @@ def create_key(
         name=name,
         hint=key[:_HINT],
         scopes=",".join(scope for scope in SCOPES if scope in scopes),
-        created_at=clock(),
+        created_at=now,
+        expires_at=None if days is None else now + days * _DAY,
     )
     with database.write() as connection:
         repository.add_key(connection, row, digest=keys.digest(key))
     return key, row
+
+
+def whoami(services: Services, principal: Principal) -> WhoAmI:
+    """What is known of the caller's key."""
+    with services.db.read() as connection:
+        key = repository.find_key(connection, principal)
+    if key is None:
+        raise not_found("key", principal.key_id)
+    return WhoAmI(
+        user=key.user,
+        workspace=key.workspace_id,
+        key_name=key.name,
+        key_hint=key.hint,
+        scopes=key.scopes.split(","),
+        created_at=format_time(key.created_at),
+        expires_at=format_optional(key.expires_at),
+        server_time=format_time(services.clock()),
+    )
 
 
 def list_keys(database: Database) -> list[KeyRow]:

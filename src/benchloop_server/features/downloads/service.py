@@ -31,11 +31,11 @@ def create(services: Services, principal: Principal, asked: DownloadTaskCreate) 
     """Freeze the ids of the jobs that fit now. Raises `DomainError`: 404 for the group, 422 when no job fits."""
     wanted: dict[str, str | int | bool | None] = msgspec.structs.asdict(asked)
     check_texts("the download task", [(name, value) for name, value in wanted.items() if isinstance(value, str)])
-    check_counts("the download task", [("step", asked.step)])
+    check_counts("the download task", [("step", asked.step if isinstance(asked.step, int) else None)])
     filters = {name: value for name, value in wanted.items() if value is not None}
     task_id, now = f"dl-{secrets.token_hex(10)}", services.clock()
     with services.db.write() as connection:
-        groups.require(connection, principal, asked.group_id)
+        groups.hold(connection, principal, asked.group_id)
         job_ids = jobs.ids(connection, principal, JobFilter(**wanted))  # type: ignore[arg-type]
         if not job_ids:
             raise unprocessable(f"no job of group {asked.group_id!r} fits these filters")

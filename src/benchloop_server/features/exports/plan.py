@@ -29,6 +29,8 @@ class Plan:
         self._digests = bytearray()
         self._documents, self._offsets, self._stored, self._packs = array("Q"), array("Q"), array("Q"), array("L")
         self._names: dict[str, int] = {}
+        #: Documents that stand for trajectories that were not recorded, and before which of the others each one comes.
+        self._absent: list[tuple[int, bytes]] = []
 
     def add(self, job_id: str, place: Place, *, document_bytes: int) -> None:
         """The next job: at `place` are the frames of its document without the first byte."""
@@ -40,7 +42,13 @@ class Plan:
         self._stored.append(place.length)
         self._packs.append(self._names.setdefault(place.blob, len(self._names)))
 
-    def __len__(self) -> int:
+    def add_absent(self, document: bytes) -> None:
+        """The next job, which has no trajectory: `document` stands for it."""
+        self._absent.append((self.recorded, document))
+
+    @property
+    def recorded(self) -> int:
+        """How many trajectories there are."""
         return len(self._ends)
 
     @cached_property
@@ -48,10 +56,14 @@ class Plan:
         """The same for the same content, another for any other."""
         digest = hashlib.sha256(b"%s\0%s\0%s" % (self.group_id.encode(), self._ids, self._ends.tobytes()))
         digest.update(self._digests)
+        for number, document in self._absent:
+            digest.update(b"\0%d\0%s" % (number, document))
         return f"export-{digest.hexdigest()[:40]}"
 
     def rows(self) -> Iterator[Segment]:
-        """E14: one line a job, the document with `job_id` in front of its own keys."""
+        """E14: one line a job, the document with `job_id` in front of its own keys. Jobs without a trajectory have no line: their ids
+        come with E15.
+        """
         for job_id, rest in self._jobs():
             yield literal(b'{"job_id":%s,' % msgspec.json.encode(job_id))
             yield rest
@@ -59,17 +71,29 @@ class Plan:
 
     def lines(self) -> Iterator[Segment]:
         """One line a job, the plain document."""
-        for _, rest in self._jobs():
-            yield from (_OPENING, rest, _NEWLINE)
+        for document in self._documents_in_order():
+            yield from (*document, _NEWLINE)
 
     def document(self) -> Iterator[Segment]:
         """E11: `{"group_id", "trajectories": [document, …]}`."""
         yield literal(b'{"group_id":%s,"trajectories":[' % msgspec.json.encode(self.group_id))
-        for number, (_, rest) in enumerate(self._jobs()):
+        for number, document in enumerate(self._documents_in_order()):
             if number:
                 yield _COMMA
-            yield from (_OPENING, rest)
+            yield from document
         yield literal(b"]}")
+
+    def _documents_in_order(self) -> Iterator[tuple[Segment, ...]]:
+        absent = iter(self._absent)
+        waiting = next(absent, None)
+        for number, (_, rest) in enumerate(self._jobs()):
+            while waiting is not None and waiting[0] == number:
+                yield (literal(waiting[1]),)
+                waiting = next(absent, None)
+            yield _OPENING, rest
+        while waiting is not None:
+            yield (literal(waiting[1]),)
+            waiting = next(absent, None)
 
     def _jobs(self) -> Iterator[tuple[str, Frames]]:
         names = list(self._names)

@@ -1,4 +1,4 @@
-"""The rows of groups, and the two counts over their jobs that a group shows."""
+"""The rows of groups, the two counts over their jobs that a group shows, and everything that goes with a group."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Row, and_, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, delete, func, insert, or_, select, update
 
 from benchloop_client.contract.resources import Group, GroupUpsert
 from benchloop_server.kit.clock import format_optional, format_time
 from benchloop_server.kit.principal import Principal
-from benchloop_server.sql.tables import groups, jobs
+from benchloop_server.sql.tables import groups, job_media, jobs, metadata, uploads
 
 
 def find(connection: Connection, principal: Principal, group_id: str) -> Group | None:
@@ -24,6 +24,11 @@ def find(connection: Connection, principal: Principal, group_id: str) -> Group |
 def exists(connection: Connection, principal: Principal, group_id: str) -> bool:
     """Whether the caller's workspace has the group."""
     return connection.execute(select(groups.c.group_id).where(*_mine(principal, group_id))).first() is not None
+
+
+def hold(connection: Connection, principal: Principal, group_id: str) -> bool:
+    """As `exists`; until the transaction ends nobody else changes or deletes the group. SQLite's writers have the file to themselves."""
+    return connection.execute(select(groups.c.group_id).where(*_mine(principal, group_id)).with_for_update()).first() is not None
 
 
 def count(connection: Connection, principal: Principal) -> int:
@@ -44,11 +49,31 @@ def page(connection: Connection, principal: Principal, *, limit: int, after: tup
 
 def put(connection: Connection, principal: Principal, group_id: str, *, values: dict[str, Any], now: int) -> None:
     """Create the group, or replace its facts and keep its creation."""
-    if exists(connection, principal, group_id):
+    if hold(connection, principal, group_id):
         connection.execute(update(groups).where(*_mine(principal, group_id)).values(updated_at=now, **values))
         return
     key = {"workspace_id": principal.workspace_id, "group_id": group_id, "created_by": principal.user}
     connection.execute(insert(groups).values(created_at=now, updated_at=now, **key, **values))
+
+
+def edit(connection: Connection, principal: Principal, group_id: str, *, values: dict[str, Any], now: int) -> None:
+    """Set what people say by hand: any of given_name, tags_json, note."""
+    connection.execute(update(groups).where(*_mine(principal, group_id)).values(updated_at=now, **values))
+
+
+def remove(connection: Connection, principal: Principal, group_id: str, *, now: int) -> int:
+    """Delete the group and the rows of every table that belong to it; returns how many jobs there were.
+
+    Uploads stay: another group may name the same bytes. They are marked, and given back later if nobody does (`features.reclaim`).
+    """
+    _mark_uploads(connection, principal, group_id, now=now)
+    jobs_gone = 0
+    for table in reversed(metadata.sorted_tables):
+        if "group_id" in table.c:
+            mine = (table.c.workspace_id == principal.workspace_id, table.c.group_id == group_id)
+            gone = connection.execute(delete(table).where(*mine)).rowcount
+            jobs_gone = gone if table is jobs else jobs_gone
+    return jobs_gone
 
 
 def touch(connection: Connection, principal: Principal, group_id: str, *, now: int) -> None:
@@ -72,6 +97,19 @@ def values_of(upsert: GroupUpsert, *, started_at: int | None, finished_at: int |
     }
 
 
+def _mark_uploads(connection: Connection, principal: Principal, group_id: str, *, now: int) -> None:
+    of_group = (jobs.c.workspace_id == principal.workspace_id, jobs.c.group_id == group_id)
+    same_job = and_(job_media.c.workspace_id == jobs.c.workspace_id, job_media.c.job_id == jobs.c.job_id)
+    named = {
+        "trajectory": select(jobs.c.trajectory_sha256).where(*of_group, jobs.c.trajectory_sha256.is_not(None)),
+        "archive": select(jobs.c.archive_sha256).where(*of_group, jobs.c.archive_sha256.is_not(None)),
+        "media": select(job_media.c.sha256).select_from(job_media.join(jobs, same_job)).where(*of_group),
+    }
+    for kind, hashes in named.items():
+        mine = (uploads.c.workspace_id == principal.workspace_id, uploads.c.kind == kind, uploads.c.unused_since.is_(None))
+        connection.execute(update(uploads).where(*mine, uploads.c.sha256.in_(hashes)).values(unused_since=now))
+
+
 def _mine(principal: Principal, group_id: str) -> tuple[Any, Any]:
     return groups.c.workspace_id == principal.workspace_id, groups.c.group_id == group_id
 
@@ -91,7 +129,7 @@ def _with_counts(connection: Connection, principal: Principal, rows: Sequence[Ro
 def _group(row: Row[Any], *, present: int, steps: list[int]) -> Group:
     return Group(
         group_id=row.group_id,
-        name=row.name,
+        name=row.name if row.given_name is None else row.given_name,
         run_id=row.run_id,
         benchmark=row.benchmark,
         model=row.model,
@@ -106,4 +144,6 @@ def _group(row: Row[Any], *, present: int, steps: list[int]) -> Group:
         created_by=row.created_by,
         source=None if row.source_json is None else msgspec.json.decode(row.source_json),
         extra=msgspec.json.decode(row.extra_json),
+        tags=[] if row.tags_json is None else msgspec.json.decode(row.tags_json),
+        note=row.note,
     )

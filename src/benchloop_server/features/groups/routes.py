@@ -6,7 +6,8 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import JSONBody
 
 from benchloop_client.contract.resources import Group, GroupPage, GroupUpsert
-from benchloop_server.features.groups import service
+from benchloop_client.contract.workspace import GroupDeleted, GroupPatch
+from benchloop_server.features.groups import editing, service
 from benchloop_server.http.parameters import Cursor, GivenPrincipal, GivenServices, Limit, PathText
 from benchloop_server.http.routing import operation
 
@@ -29,4 +30,16 @@ def put_group(services: GivenServices, principal: GivenPrincipal, group_id: Path
     return service.put(services, principal, group_id, upsert=data)
 
 
-ROUTES: list[HTTPRouteHandler] = [list_groups, get_group, put_group]
+@operation("group_patch")
+def patch_group(services: GivenServices, principal: GivenPrincipal, group_id: PathText, data: JSONBody[GroupPatch]) -> Group:
+    """Give a group a name, tags or a note; what is left out stays, and no push changes it."""
+    return editing.patch(services, principal, group_id, changes=data)
+
+
+@operation("group_delete")
+def delete_group(services: GivenServices, principal: GivenPrincipal, group_id: PathText) -> GroupDeleted:
+    """Delete a group with its jobs, download tasks and requests for analysis. There is no way back but a new push."""
+    return editing.delete(services, principal, group_id)
+
+
+ROUTES: list[HTTPRouteHandler] = [list_groups, get_group, put_group, patch_group, delete_group]

@@ -33,6 +33,12 @@ def require(connection: Connection, principal: Principal, group_id: str) -> None
         raise not_found("group", group_id)
 
 
+def hold(connection: Connection, principal: Principal, group_id: str) -> None:
+    """As `require`, for a transaction that writes: nobody deletes the group before it ends."""
+    if not repository.hold(connection, principal, group_id):
+        raise not_found("group", group_id)
+
+
 def exists(connection: Connection, principal: Principal, group_id: str) -> bool:
     """Whether the caller's workspace has the group."""
     return repository.exists(connection, principal, group_id)

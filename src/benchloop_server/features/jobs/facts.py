@@ -72,6 +72,9 @@ def row_of(job: JobUpsert, group_id: str, *, uploads: Uploads) -> dict[str, Any]
         "source_json": None if facts.source is None else _json(facts.source),
         "meta_json": _json(facts.meta),
         "fingerprint": job.fingerprint,
+        # What the analysis said was about other content.
+        "fail_reason": None,
+        "sub_fail_reason": None,
         **_trajectory(job, group_id, uploads=uploads),
         **_archive(job, uploads=uploads),
     }

@@ -35,7 +35,7 @@ def put(services: Services, principal: Principal, group_id: str, *, batch: JobsU
     for job in batch.jobs:
         facts.check(job)
     with services.db.write() as connection:
-        groups.require(connection, principal, group_id)
+        groups.hold(connection, principal, group_id)
         # Before anything is compared: on PostgreSQL this makes writers wait for each other, as SQLite's writing transaction does.
         first = repository.take_times(connection, len(batch.jobs) or 1, now=services.clock())
         existing = repository.states(connection, principal, (job.job_id for job in batch.jobs))

@@ -11,11 +11,11 @@ from sqlalchemy.sql import ColumnElement
 
 from benchloop_server.features.jobs.attempts import Numbered
 from benchloop_server.features.jobs.contents import Details, Upload
+from benchloop_server.features.jobs.filters import Conditions
 from benchloop_server.kit.principal import Principal
 from benchloop_server.sql.tables import counters, job_media, job_rewards, jobs, uploads
 
 JobRow = Row[Any]
-Conditions = dict[str, str | int | bool]
 T = TypeVar("T")
 
 _CHUNK = 1_000
@@ -25,8 +25,13 @@ _LISTED = [column for column in jobs.c if column.name not in _HEAVY]
 
 def matching(principal: Principal, conditions: Conditions) -> list[ColumnElement[bool]]:
     """The WHERE of the job list: the caller's workspace and every condition."""
-    mine = [jobs.c.workspace_id == principal.workspace_id]
-    return mine + [jobs.c[name].is_(value) if isinstance(value, bool) else jobs.c[name] == value for name, value in conditions.items()]
+    return [jobs.c.workspace_id == principal.workspace_id, *(_fits(jobs.c[name], value) for name, value in conditions.items())]
+
+
+def _fits(column: ColumnElement[Any], value: str | int | bool | tuple[str | int, ...]) -> ColumnElement[bool]:
+    if isinstance(value, tuple):
+        return column.in_(value)
+    return column.is_(value) if isinstance(value, bool) else column == value
 
 
 def find(connection: Connection, principal: Principal, job_id: str) -> JobRow | None:
@@ -61,6 +66,13 @@ def ids(connection: Connection, principal: Principal, conditions: Conditions) ->
     """The ids of all jobs that fit, in list order."""
     query = _in_order(select(jobs.c.job_id).where(*matching(principal, conditions)))
     return list(connection.execute(query).scalars())
+
+
+def fingerprints(connection: Connection, principal: Principal, conditions: Conditions) -> Iterator[tuple[str, str]]:
+    """(job_id, fingerprint) of all jobs that fit, by id."""
+    query = select(jobs.c.job_id, jobs.c.fingerprint).where(*matching(principal, conditions)).order_by(jobs.c.job_id)
+    for row in connection.execute(query):
+        yield row.job_id, row.fingerprint
 
 
 def states(connection: Connection, principal: Principal, job_ids: Iterable[str]) -> dict[str, JobRow]:

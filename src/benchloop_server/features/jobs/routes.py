@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Annotated
+
 from litestar.di import NamedDependency, Provide
 from litestar.handlers import HTTPRouteHandler
-from litestar.params import JSONBody
+from litestar.params import JSONBody, QueryParameter
 
 from benchloop_client.contract.resources import Job, JobPage, JobsCheck, JobStates, JobsUpsert
 from benchloop_client.contract.summaries import JobIds, JobMeta
 from benchloop_server.features.jobs import push, service
 from benchloop_server.features.jobs.filters import JobFilter
 from benchloop_server.features.jobs.service import Window
-from benchloop_server.http.parameters import Cursor, Flag, GivenPrincipal, GivenServices, Limit, PathText, Skip, Step, Text
+from benchloop_server.http.parameters import Cursor, Flag, GivenPrincipal, GivenServices, Limit, PathText, Several, Skip, Text
 from benchloop_server.http.routing import operation
 
 
-def job_filter(
-    group_id: Text = None,
-    template: Text = None,
-    status: Text = None,
-    instance_id: Text = None,
-    outcome: Text = None,
-    task_id: Text = None,
-    model: Text = None,
-    agent: Text = None,
-    step: Step = None,
-    error_type: Text = None,
-    reward_valid: Flag = None,
-) -> JobFilter:
-    """The dependency `wanted`: every filter of the job list is a query parameter."""
-    return JobFilter(**locals())
+@dataclass(frozen=True, kw_only=True)
+class JobQuery:
+    """The query parameters of the job list. Where it says so, several values with commas between them: one has to fit."""
+
+    group_id: Text = None
+    template: Text = None
+    status: Annotated[str | None, QueryParameter(description="states of the lifecycle or outcomes; several with commas")] = None
+    instance_id: Text = None
+    outcome: Several = None
+    task_id: Text = None
+    model: Several = None
+    agent: Several = None
+    step: Several = None
+    error_type: Several = None
+    reward_valid: Flag = None
+    fail_reason: Several = None
 
 
-@operation("jobs", dependencies={"wanted": Provide(job_filter, sync_to_thread=False)})
+def job_filter(parameters: NamedDependency[JobQuery]) -> JobFilter:
+    """The dependency `wanted`."""
+    return JobFilter(**vars(parameters))
+
+
+_FILTERED = {"parameters": Provide(JobQuery, sync_to_thread=False), "wanted": Provide(job_filter, sync_to_thread=False)}
+
+
+@operation("jobs", dependencies=_FILTERED)
 def list_jobs(
     services: GivenServices,
     principal: GivenPrincipal,

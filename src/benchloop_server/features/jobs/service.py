@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 from benchloop_client.contract.resources import Job, JobPage
@@ -85,6 +86,14 @@ def page(services: Services, principal: Principal, wanted: JobFilter, *, part: W
 def ids(connection: Connection, principal: Principal, wanted: JobFilter) -> list[str]:
     """The ids of all jobs that fit, in list order."""
     return repository.ids(connection, principal, wanted.conditions())
+
+
+def digest(connection: Connection, principal: Principal, wanted: JobFilter) -> str:
+    """SHA-256 (hex) over the ids and contents of all jobs that fit: the same exactly while the same jobs hold the same."""
+    found = hashlib.sha256()
+    for job_id, fingerprint in repository.fingerprints(connection, principal, wanted.conditions()):
+        found.update(f"{job_id}\0{fingerprint}\0".encode())
+    return found.hexdigest()
 
 
 def group_ids(services: Services, principal: Principal, group_id: str) -> JobIds:

@@ -7,16 +7,18 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, select
 
 from benchloop_server.kit.principal import Principal
+from benchloop_server.sql.identities import IDENTITY
 from benchloop_server.sql.places import PLACE
 from benchloop_server.sql.tables import job_media, jobs, uploads
 
 
 def trajectory(connection: Connection, principal: Principal, job_id: str) -> Row[Any] | None:
-    """(sha256, document_bytes, `PLACE`) of the job's trajectory: nulls for a job without, None without a job."""
+    """(sha256, document_bytes, `IDENTITY`, `PLACE`) of the job's trajectory: nulls for a job without, None without a job."""
     joined = jobs.outerjoin(uploads, _upload_of(jobs.c.workspace_id, "trajectory", jobs.c.trajectory_sha256))
     columns: list[Any] = [
         jobs.c.trajectory_sha256.label("sha256"),
         jobs.c.trajectory_bytes.label("document_bytes"),
+        *IDENTITY,
         *PLACE,
     ]
     mine = (jobs.c.workspace_id == principal.workspace_id, jobs.c.job_id == job_id)

@@ -18,8 +18,10 @@ AnyRequest = Request[Any, Any, Any]
 
 @operation("job_trajectory", media_type="application/json")
 def get_trajectory(request: AnyRequest, services: GivenServices, principal: GivenPrincipal, job_id: PathText) -> Response[Any]:
-    """The job's trajectory, one ATIF document; as zstd where the client accepts that."""
-    found = service.stored(services, principal, job_id)
+    """The job's trajectory, one ATIF document; as zstd where the client accepts that. Where none was recorded: a document without steps
+    that says so in `extra.benchloop.recorded`.
+    """
+    found = service.found(services, principal, job_id)
     return framed(request, found.segments, services.blobs, media_type="application/json", tag=found.sha256)
 
 

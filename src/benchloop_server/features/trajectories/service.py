@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchloop_client.contract.ids import SHA256
+from benchloop_client.contract.trajectory import absent_document
 from benchloop_server.features.trajectories import repository
 from benchloop_server.features.trajectories.frames import OPENING
 from benchloop_server.kit.errors import not_found
@@ -14,6 +16,7 @@ from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.segments import Frames, Segment, literal
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.verified import Place, read_part, read_whole
+from benchloop_server.sql.identities import unrecorded_of
 from benchloop_server.sql.places import place_of
 
 _MEDIA = "blmedia"
@@ -41,6 +44,22 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
+class Absent:
+    """The document that stands for a trajectory that was not recorded."""
+
+    document: bytes
+
+    @property
+    def sha256(self) -> str:
+        """Names the document, as `Stored.sha256` does."""
+        return hashlib.sha256(self.document).hexdigest()
+
+    def segments(self) -> list[Segment]:
+        """The document (E10) as one piece."""
+        return [literal(self.document)]
+
+
+@dataclass(frozen=True, slots=True)
 class MediaFile:
     """An image or sound: where it is, its type as it may be told to a browser, and its file name."""
 
@@ -49,14 +68,14 @@ class MediaFile:
     name: str
 
 
-def stored(services: Services, principal: Principal, job_id: str) -> Stored:
-    """Where the job's trajectory is. Raises `DomainError` (404), also for a job that has none."""
+def found(services: Services, principal: Principal, job_id: str) -> Stored | Absent:
+    """Where the job's trajectory is, or what stands for it where none was recorded. Raises `DomainError` (404) for an unknown job."""
     with services.db.read() as connection:
         row = repository.trajectory(connection, principal, job_id)
     if row is None:
         raise not_found("job", job_id)
     if row.sha256 is None:
-        raise not_found("the trajectory of job", job_id)
+        return Absent(absent_document(unrecorded_of(row)))
     return Stored(row.sha256, row.document_bytes, place_of(row))
 
 

@@ -1,0 +1,115 @@
+"""Reports and weakness reports: what there is, and the wish for one.
+
+A wish is kept once: while the same is wanted of the same data, asking again answers with the row that is there. So a client may repeat the
+request as often as it likes, with or without an idempotency key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import Any
+
+import msgspec
+
+from benchloop_client.contract.analysis import (
+    NOT_ANALYSED,
+    GroupReport,
+    GroupRsi,
+    GroupTriggered,
+    JobReport,
+    JobRsi,
+    JobTriggered,
+    Kind,
+)
+from benchloop_server.features.groups import service as groups
+from benchloop_server.features.jobs import service as jobs
+from benchloop_server.features.jobs.filters import JobFilter
+from benchloop_server.features.reports import repository
+from benchloop_server.features.reports.repository import Wish
+from benchloop_server.kit.clock import format_time
+from benchloop_server.kit.db import Connection, Row
+from benchloop_server.kit.principal import Principal
+from benchloop_server.kit.services import Services
+from benchloop_server.sql import trail
+
+
+def job_report(services: Services, principal: Principal, job_id: str) -> JobReport:
+    """E17. Raises `DomainError` (404)."""
+    with services.db.read() as connection:
+        row = jobs.find(connection, principal, job_id)
+    return JobReport(job_id=job_id, status=NOT_ANALYSED, reports=[], fail_reason=row.fail_reason, sub_fail_reason=row.sub_fail_reason)
+
+
+def group_report(services: Services, principal: Principal, group_id: str) -> GroupReport:
+    """E18. Raises `DomainError` (404)."""
+    with services.db.read() as connection:
+        groups.require(connection, principal, group_id)
+    return GroupReport(group_id=group_id, status=NOT_ANALYSED, reports=[], fail_reason=None, sub_fail_reason=None)
+
+
+def job_rsi(services: Services, principal: Principal, job_id: str) -> JobRsi:
+    """E21. Raises `DomainError` (404)."""
+    with services.db.read() as connection:
+        jobs.find(connection, principal, job_id)
+    return JobRsi(job_id=job_id, status=NOT_ANALYSED, report=None)
+
+
+def group_rsi(services: Services, principal: Principal, group_id: str) -> GroupRsi:
+    """E22. Raises `DomainError` (404)."""
+    with services.db.read() as connection:
+        groups.require(connection, principal, group_id)
+    return GroupRsi(group_id=group_id, status=NOT_ANALYSED, report=None)
+
+
+def want_of_job(services: Services, principal: Principal, job_id: str, *, kind: Kind) -> JobTriggered:
+    """E19 and E23. Raises `DomainError` (404)."""
+    with services.db.write() as connection:
+        group_id = jobs.find(connection, principal, job_id).group_id
+        groups.hold(connection, principal, group_id)
+        fingerprint = jobs.find(connection, principal, job_id).fingerprint
+        wish = _wish(kind, group_id, job_id=job_id, include_passed=None, data_digest=fingerprint)
+        row = _kept(connection, principal, wish, now=services.clock())
+    return JobTriggered(job_id=job_id, **_answer(row))
+
+
+def want_of_group(services: Services, principal: Principal, group_id: str, *, kind: Kind, include_passed: bool) -> GroupTriggered:
+    """E20 and E24. Raises `DomainError` (404)."""
+    with services.db.write() as connection:
+        groups.hold(connection, principal, group_id)
+        data_digest = jobs.digest(connection, principal, JobFilter(group_id=group_id))
+        wish = _wish(kind, group_id, job_id=None, include_passed=include_passed, data_digest=data_digest)
+        row = _kept(connection, principal, wish, now=services.clock())
+    return GroupTriggered(group_id=group_id, **_answer(row))
+
+
+def _wish(kind: Kind, group_id: str, *, job_id: str | None, include_passed: bool | None, data_digest: str) -> Wish:
+    subject_kind, subject_id = ("group", group_id) if job_id is None else ("job", job_id)
+    same = msgspec.json.encode([kind, subject_kind, subject_id, include_passed, data_digest])
+    return Wish(
+        kind=kind,
+        group_id=group_id,
+        subject_kind=subject_kind,
+        subject_id=subject_id,
+        include_passed=include_passed,
+        data_digest=data_digest,
+        live_key=hashlib.sha256(same).hexdigest(),
+    )
+
+
+def _kept(connection: Connection, principal: Principal, wish: Wish, *, now: int) -> Row[Any]:
+    """The row of the wish, made if there is none. The caller holds the group, so that two equal wishes wait for each other."""
+    row = repository.live(connection, principal, wish)
+    if row is None:
+        repository.add(connection, principal, wish, request_id=f"an-{secrets.token_hex(10)}", now=now)
+        event = trail.Event("analysis.request", wish.subject_id, {"kind": wish.kind, "of": wish.subject_kind})
+        trail.record(connection, principal, event, at=now)
+        row = repository.live(connection, principal, wish)
+    if row is None:
+        raise RuntimeError("a row that was just written is not there")
+    return row
+
+
+def _answer(row: Row[Any]) -> dict[str, Any]:
+    same = {name: getattr(row, name) for name in ("kind", "include_passed", "requested_by")}
+    return {**same, "status": NOT_ANALYSED, "requested_at": format_time(row.requested_at)}
