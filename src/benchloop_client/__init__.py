@@ -1,10 +1,13 @@
-"""The library behind `bl`: `Client` has one method per API call, `load` reads the settings, the errors say what went wrong.
+"""The library behind `bl`: `Client` does what its commands do, and returns plain records and iterators.
 
-    from benchloop_client import Client, load
-    with Client(load()) as client:
-        client.group("G1")
+    from benchloop_client import Client
 
-Names are loaded when first used, so that importing the package costs next to nothing.
+    with Client() as client:
+        for job in client.jobs("rl-run-7", outcome="failed"):
+            print(job["job_id"], job["task_id"])
+
+docs/guides/library.md shows more. Names are loaded when first used, so that importing the package costs next to nothing. What is not listed
+in `__all__` is ours to change.
 """
 
 from __future__ import annotations
@@ -16,7 +19,11 @@ from benchloop_client.contract.version import __version__
 # Type checkers take this name for true; importing `typing` for it would cost every start of `bl` more than all the rest of this file.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from benchloop_client.client import Body, Client
+    from benchloop_client.actions.diff import Diff, Side
+    from benchloop_client.actions.push import Pushed
+    from benchloop_client.actions.report import Failure, Report
+    from benchloop_client.client import Body
+    from benchloop_client.client import Client as Api
     from benchloop_client.errors import (
         ApiError,
         AuthError,
@@ -30,10 +37,11 @@ if TYPE_CHECKING:
         NotFound,
         UsageError,
     )
-    from benchloop_client.paging import Listing
+    from benchloop_client.library.client import Client
     from benchloop_client.settings import Flags, Settings, load
 
 __all__ = [
+    "Api",
     "ApiError",
     "AuthError",
     "BenchloopError",
@@ -41,25 +49,35 @@ __all__ = [
     "Cancelled",
     "Client",
     "ConfigError",
+    "Diff",
     "DiskFull",
+    "Failure",
     "Flags",
     "IntegrityError",
-    "Listing",
     "LocalError",
     "NetworkError",
     "NotFound",
+    "Pushed",
+    "Report",
     "Settings",
+    "Side",
     "UsageError",
     "__version__",
     "load",
 ]
 
+#: Public name → where it is defined, as `module:name` where it has another name there. The other names are errors.
 _HOME = {
+    "Api": "client:Client",
     "Body": "client",
-    "Client": "client",
+    "Client": "library.client",
+    "Diff": "actions.diff",
+    "Failure": "actions.report",
     "Flags": "settings",
-    "Listing": "paging",
+    "Pushed": "actions.push",
+    "Report": "actions.report",
     "Settings": "settings",
+    "Side": "actions.diff",
     "load": "settings",
 }
 
@@ -67,7 +85,8 @@ _HOME = {
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{_HOME.get(name, 'errors')}"), name)
+    module, _, own_name = _HOME.get(name, "errors").partition(":")
+    value = getattr(importlib.import_module(f"{__name__}.{module}"), own_name or name)
     globals()[name] = value
     return value
 

@@ -11,6 +11,7 @@ from types import ModuleType, SimpleNamespace
 import benchloop_client
 
 PROMISED = {
+    "Api",
     "ApiError",
     "AuthError",
     "BenchloopError",
@@ -18,14 +19,18 @@ PROMISED = {
     "Cancelled",
     "Client",
     "ConfigError",
+    "Diff",
     "DiskFull",
+    "Failure",
     "Flags",
     "IntegrityError",
-    "Listing",
     "LocalError",
     "NetworkError",
     "NotFound",
+    "Pushed",
+    "Report",
     "Settings",
+    "Side",
     "UsageError",
     "__version__",
     "load",

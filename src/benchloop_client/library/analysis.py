@@ -1,0 +1,74 @@
+"""Calls about what the analysis found: reports, weakness reports and behaviour tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from benchloop_client.actions.shapes import as_object
+from benchloop_client.contract.analysis import SCORING_LIMIT
+from benchloop_client.library.connected import Connected
+
+Record = dict[str, Any]
+
+
+class Analysis(Connected):
+    """Records as in docs/reference/records.md. `status` is `not_analysed` until there is an answer; asking again for the same is free."""
+
+    def job_report(self, job_id: str) -> Record:
+        """`{job_id, status, reports, fail_reason, ...}`: why a job failed, in words; `reports` newest first. Raises `NotFound`."""
+        return as_object(self.api.job_report(job_id), f"the report of {job_id}")
+
+    def group_report(self, group_id: str) -> Record:
+        """The report of a group, as `job_report`. Raises `NotFound`."""
+        return as_object(self.api.group_report(group_id), f"the report of {group_id}")
+
+    def trigger_job_report(self, job_id: str) -> Record:
+        """Ask for the report of a job; the answer has its state."""
+        return as_object(self.api.job_report_trigger(job_id), f"the report of {job_id}")
+
+    def trigger_group_report(self, group_id: str, *, include_passed: bool = False) -> Record:
+        """Ask for the report of a group; `include_passed`: jobs that passed are looked at too."""
+        return as_object(self.api.group_report_trigger(group_id, include_passed=include_passed), f"the report of {group_id}")
+
+    def job_rsi(self, job_id: str) -> Record:
+        """`{job_id, status, report}`: the weakness report of a job. Raises `NotFound`."""
+        return as_object(self.api.job_rsi(job_id), f"the weakness report of {job_id}")
+
+    def group_rsi(self, group_id: str) -> Record:
+        """The weakness report of a group. Raises `NotFound`."""
+        return as_object(self.api.group_rsi(group_id), f"the weakness report of {group_id}")
+
+    def trigger_job_rsi(self, job_id: str) -> Record:
+        """Ask for the weakness report of a job."""
+        return as_object(self.api.job_rsi_trigger(job_id), f"the weakness report of {job_id}")
+
+    def trigger_group_rsi(self, group_id: str, *, include_passed: bool = False) -> Record:
+        """Ask for the weakness report of a group."""
+        return as_object(self.api.group_rsi_trigger(group_id, include_passed=include_passed), f"the weakness report of {group_id}")
+
+    def behavior_steps(self, group_id: str) -> Record:
+        """`{group_id, steps, samplingMode, hasStep}`: which training steps a behaviour task can look at."""
+        return as_object(self.api.behavior_steps(group_id), f"the steps of {group_id}")
+
+    def create_behavior_task(
+        self, group_id: str, *, steps: Iterable[int] = (), sample_size: int | None = None, scoring_limit: int = SCORING_LIMIT
+    ) -> Record:
+        """Start to look which behaviour goes with reward; the record has the task's `uid`. A group with steps wants 1 to 20 of them."""
+        request: dict[str, Any] = {"groupId": group_id, "steps": list(steps), "scoringLimit": scoring_limit}
+        if sample_size is not None:
+            request["sampleSize"] = sample_size
+        return as_object(self.api.behavior_task_create(request), f"the behaviour task of {group_id}")
+
+    def behavior_tasks(self, group_id: str) -> list[Record]:
+        """Every behaviour task of a group, newest first."""
+        found = as_object(self.api.behavior_tasks(group_id), f"the behaviour tasks of {group_id}").get("tasks")
+        return [task for task in found if isinstance(task, dict)] if isinstance(found, list) else []
+
+    def behavior_task(self, uid: str) -> Record:
+        """The state of a behaviour task. Raises `NotFound`."""
+        return as_object(self.api.behavior_task(uid), f"behaviour task {uid}")
+
+    def behavior_analysis(self, uid: str) -> Record:
+        """What a behaviour task found: `summary`, `categoryScores`, `behaviorPatterns`. Raises `NotFound`."""
+        return as_object(self.api.behavior_analysis(uid), f"the analysis {uid}")
