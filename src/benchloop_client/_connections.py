@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import ProtocolError
 
-from benchloop_client.errors import ConfigError, NetworkError, UsageError
+from benchloop_client import _tls
+from benchloop_client.addresses import Proxy
+from benchloop_client.errors import NetworkError
 from benchloop_client.settings import Settings
 
 #: Connections that a pool keeps; also the most that adaptive concurrency uses.
@@ -69,7 +70,7 @@ class Connections:
     def _make(self, proxy: str | None, scheme: str) -> urllib3.PoolManager:
         options: dict[str, Any] = {"num_pools": 8, "maxsize": self._settings.concurrency or KEPT}
         if scheme == "https" or (proxy and proxy.startswith("https")):
-            options["ssl_context"] = _tls(self._settings)
+            options["ssl_context"] = _tls.context(self._settings)
         manager = _proxied(proxy, options) if proxy else urllib3.PoolManager(**options)
         manager.pool_classes_by_scheme = _pool_classes(self._live)
         return manager
@@ -125,22 +126,7 @@ def _pool_classes(live: weakref.WeakSet[socket.socket]) -> dict[str, type[HTTPCo
     }
 
 
-def _tls(settings: Settings) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    if settings.ca_file or settings.ca_dir:
-        try:
-            context.load_verify_locations(cafile=settings.ca_file, capath=settings.ca_dir)
-        except (OSError, ssl.SSLError):
-            raise ConfigError(f"SSL_CERT_FILE {settings.ca_file} or SSL_CERT_DIR {settings.ca_dir} cannot be read") from None
-    return context
-
-
-def _proxied(proxy: str, options: dict[str, Any]) -> urllib3.ProxyManager:
-    parts = urlsplit(proxy)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError(f"proxies of kind {parts.scheme!r} are not supported; HTTP_PROXY and HTTPS_PROXY name an http or https proxy")
-    headers = None
-    if parts.username is not None:
-        headers = urllib3.make_headers(proxy_basic_auth=f"{unquote(parts.username)}:{unquote(parts.password or '')}")
-    address = f"{parts.scheme}://{parts.netloc.rsplit('@', 1)[-1]}"
-    return urllib3.ProxyManager(address, proxy_headers=headers, proxy_ssl_context=options.get("ssl_context"), **options)
+def _proxied(address: str, options: dict[str, Any]) -> urllib3.ProxyManager:
+    proxy = Proxy.of(address)
+    headers = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else None
+    return urllib3.ProxyManager(str(proxy), proxy_headers=headers, proxy_ssl_context=options.get("ssl_context"), **options)

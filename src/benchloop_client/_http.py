@@ -17,9 +17,10 @@ from benchloop_client import _answers as answers
 from benchloop_client._connections import Connections, took_old_connection
 from benchloop_client._decode import Undecodable, decoded
 from benchloop_client._retry import CROWDED_STATUSES, Budget, Gate, Retryable
+from benchloop_client.addresses import Origin
 from benchloop_client.contract.version import KEY_HEADER, __version__
 from benchloop_client.errors import ApiError, AuthError, BenchloopError, Cancelled, NetworkError
-from benchloop_client.settings import Origin, Settings
+from benchloop_client.settings import Settings
 
 T = TypeVar("T")
 Response = urllib3.BaseHTTPResponse

@@ -1,48 +1,33 @@
-"""What the client was told, from flags, environment and configuration file: the only reader of the last two."""
+"""What the client was told, from flags, environment and configuration file: the only reader of the environment."""
 
 from __future__ import annotations
 
 import base64
-import functools
-import ipaddress
 import os
-import re
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import quote
 
+from benchloop_client import configfile
+from benchloop_client.addresses import Origin, Proxies, Proxy, check_host
+from benchloop_client.configfile import DEFAULT_PROFILE, KEYS, MAX_TIMEOUT, config_path
 from benchloop_client.contract.version import KEY_PREFIX
-from benchloop_client.errors import ConfigError, UsageError
+from benchloop_client.errors import UsageError
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
-
-DEFAULT_HOST = "https://benchmark-analysis.alibaba-inc.com"
 DOCUMENTED_HOSTS = frozenset({"benchmark-analysis.alibaba-inc.com", "pre-benchmark-analysis.alibaba-inc.com"})
-DEFAULT_CONFIG = "~/.benchloop/config.toml"
-DEFAULT_TIMEOUT = 300.0
-DEFAULT_RETRY = 2
+DEFAULT_HOST = str(KEYS["host"].default)
 
-_PORTS = {"http": 80, "https": 443}
-_LINE = re.compile(r"\(at line (\d+)")
-#: What each value may come from: (field, environment variables in order).
-_SOURCES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("api_key", ("BENCHLOOP_API_KEY", "BENCHMARK_API_KEY")),
-    ("host", ("BENCHLOOP_HOST",)),
-    ("output_dir", ("BENCHLOOP_OUTPUT_DIR",)),
-)
-PROFILE_TEXT = tuple(name for name, _ in _SOURCES)
-PROFILE_SWITCHES = ("allow_http", "update_check")
 #: Set to anything, each of these switches the look for a newer version off.
 _NO_UPDATE_CHECK = ("BENCHLOOP_NO_UPDATE_CHECK", "CI")
 #: What tells which package index the user's installer asks, and where files of a user lie.
 _INSTALLER_VARIABLES = ("PIP_", "UV_", "XDG_")
 _INSTALLER_FOLDERS = frozenset({"APPDATA", "PROGRAMDATA"})
+#: Where certificate authorities are named for every program; each adds to the system's.
+_TRUST_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+#: A spelling that the documented client's own pages use in one place, and that nothing reads.
+_MISTAKEN, _MEANT = "BENCH_LOOP_", "BENCHLOOP_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,80 +38,63 @@ class Flags:
     host: str | None = None
     output_dir: str | None = None
     config: str | None = None
+    profile: str | None = None
     allow_http: bool | None = None
-    timeout: float = DEFAULT_TIMEOUT
-    retry: int = DEFAULT_RETRY
+    cacert: str | None = None
+    proxy: str | None = field(default=None, repr=False)
+    timeout: float | None = None
+    retry: int | None = None
     concurrency: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Scheme, host and port: what a key belongs to."""
+class Value:
+    """One value and where it came from: "flag", a variable, the file (with its profile), or "default"."""
 
-    scheme: str
-    host: str
-    port: int
-
-    @staticmethod
-    def of(url: str) -> Origin:
-        """The origin of an absolute http(s) URL. Raises `ValueError` for anything else."""
-        return _origin(url)
-
-    @property
-    def loopback(self) -> bool:
-        """True for this machine's own addresses."""
-        return _is_loopback(self.host)
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        port = "" if self.port == _PORTS[self.scheme] else f":{self.port}"
-        return f"{self.scheme}://{host}{port}"
-
-
-@functools.lru_cache(maxsize=512)
-def _origin(url: str) -> Origin:
-    parts = urlsplit(url)
-    scheme = parts.scheme.lower()
-    if scheme not in _PORTS or not parts.hostname:
-        raise ValueError("not an absolute http or https URL")
-    return Origin(scheme, parts.hostname.lower().rstrip("."), parts.port or _PORTS[scheme])
+    value: Any = field(repr=False)
+    source: str = "default"
 
 
 @dataclass(frozen=True, slots=True)
-class Proxies:
-    """Proxy addresses by scheme (may hold credentials, hence no repr) and the hosts that are reached without one."""
+class Resolved:
+    """Every value with its source, before anything is checked: what `bl config list` shows."""
 
-    by_scheme: Mapping[str, str] = field(default_factory=dict, repr=False)
-    no_proxy: tuple[str, ...] = ()
+    file: configfile.ConfigFile
+    profile: str
+    values: Mapping[str, Value]
 
-    def for_url(self, url: str) -> str | None:
-        """The proxy that `url` goes through, or None. Loopback never goes through one."""
-        origin = Origin.of(url)
-        proxy = self.by_scheme.get(origin.scheme) or self.by_scheme.get("all")
-        if not proxy or origin.loopback or any(_matches(origin, pattern) for pattern in self.no_proxy):
-            return None
-        return proxy
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name].value
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """A file or folder of certificate authorities to trust beside the system's, and who named it."""
+
+    path: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything the client needs to know. `host` has no trailing slash; `concurrency` None means adaptive; `came_from` names the source of
-    each value ("flag", a variable, the file, "default").
+    each value ("flag", a variable, the file, "default"); `hints` are sentences for a person about what was probably meant otherwise.
     """
 
     host: str = DEFAULT_HOST
     api_key: str | None = field(default=None, repr=False)
     output_dir: Path = Path()
-    timeout: float = DEFAULT_TIMEOUT
-    retry: int = DEFAULT_RETRY
+    timeout: float = 300.0
+    retry: int = 2
     concurrency: int | None = None
     allow_http: bool = False
-    config_path: Path = Path(DEFAULT_CONFIG)
-    ca_file: str | None = None
-    ca_dir: str | None = None
-    proxies: Proxies = Proxies()
+    config_path: Path = Path(configfile.DEFAULT_CONFIG)
+    profile: str = DEFAULT_PROFILE
+    trust: tuple[Trust, ...] = ()
+    proxies: Proxies = field(default_factory=Proxies)
     update_check: bool = False
     came_from: Mapping[str, str] = field(default_factory=dict)
+    hints: tuple[str, ...] = ()
 
     @property
     def origin(self) -> Origin:
@@ -134,49 +102,69 @@ class Settings:
         return Origin.of(self.host)
 
     def redact(self, text: str) -> str:
-        """`text` with the key masked, also where it is percent- or base64-encoded."""
-        if not self.api_key:
-            return text
-        encoded = base64.b64encode(self.api_key.encode()).decode().rstrip("=")
-        for form in (self.api_key, quote(self.api_key, safe=""), encoded):
-            text = text.replace(form, "***")
+        """`text` with the key and a proxy's credentials masked, also where they are percent- or base64-encoded."""
+        for secret in _secrets(self.api_key, self.proxies):
+            encoded = base64.b64encode(secret.encode("utf-8", "surrogateescape")).decode().rstrip("=")
+            for form in (secret, quote(secret, safe="", errors="surrogateescape"), encoded):
+                text = text.replace(form, "***")
         return text
 
 
 def load(flags: Flags | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """The settings by precedence flag > environment > file > default; an empty string counts as unset.
 
-    Raises `UsageError` for a host or key that cannot be used, `ConfigError` for a configuration file that cannot be read.
+    A profile named by a flag stands before the environment, one named by `BENCHLOOP_PROFILE` after it.
+
+    Raises `UsageError` for a host, key or proxy that cannot be used, `ConfigError` for a configuration file that cannot be read.
     """
-    flags = flags or Flags()
     env = os.environ if environ is None else environ
-    path = config_path(flags.config)
-    profile = read_profile(path, must_exist=flags.config is not None)
-    values, came_from = _resolve(flags, env, profile, path)
-    allow_http = bool(flags.allow_http if flags.allow_http is not None else profile.get("allow_http", False))
-    host = check_host(values.get("host") or DEFAULT_HOST)
-    key = check_key(values["api_key"]) if values.get("api_key") else None
-    _check_together(host, key, allow_http=allow_http)
+    found = resolve(flags, env)
+    host = check_host(found["host"])
+    key = check_key(found["api_key"]) if found["api_key"] else None
+    _check_together(host, key, allow_http=found["allow_http"])
     return Settings(
         host=host,
         api_key=key,
-        output_dir=Path(values.get("output_dir") or ".").expanduser(),
-        timeout=_positive(flags.timeout),
-        retry=max(0, flags.retry),
-        concurrency=flags.concurrency,
-        allow_http=allow_http,
-        config_path=path,
-        ca_file=env.get("SSL_CERT_FILE") or None,
-        ca_dir=env.get("SSL_CERT_DIR") or None,
-        proxies=_proxies(env),
-        update_check=bool(profile.get("update_check", True)) and not any(env.get(name) for name in _NO_UPDATE_CHECK),
-        came_from=came_from,
+        output_dir=Path(found["output_dir"]).expanduser(),
+        timeout=_positive(found["timeout"]),
+        retry=max(0, found["retry"]),
+        concurrency=found["concurrency"],
+        allow_http=found["allow_http"],
+        config_path=found.file.path,
+        profile=found.profile,
+        trust=tuple(_trust(found.values["cacert"], env)),
+        proxies=Proxies.of(found["proxy"], env),
+        update_check=found["update_check"] and not any(env.get(name) for name in _NO_UPDATE_CHECK),
+        came_from={name: value.source for name, value in found.values.items()},
+        hints=tuple(_hints(found, env)),
     )
 
 
-def config_path(given: str | None = None) -> Path:
-    """The configuration file: the one given (`~` expanded), else the default one."""
-    return Path(given or DEFAULT_CONFIG).expanduser()
+def resolve(flags: Flags | None = None, environ: Mapping[str, str] | None = None) -> Resolved:
+    """Every value with its source. Raises `ConfigError` for a configuration file that cannot be read, or lacks the profile asked for."""
+    flags = flags or Flags()
+    env = os.environ if environ is None else environ
+    file = configfile.read(config_path(flags.config), must_exist=flags.config is not None)
+    profile = profile_name(flags.profile, env)
+    table = file.profile(profile)
+    in_file = str(file.path) if profile == DEFAULT_PROFILE else f"{file.path} {configfile.heading(profile)}"
+    values = {}
+    for name, key in KEYS.items():
+        stored = [(in_file, table.get(name))]
+        offers = [
+            ("flag", getattr(flags, name, None)),
+            *(stored if flags.profile else ()),
+            *((variable, env.get(variable)) for variable in key.variables),
+            *stored,
+        ]
+        values[name] = next((Value(value, source) for source, value in offers if value not in (None, "")), Value(key.default))
+    return Resolved(file, profile, values)
+
+
+def profile_name(given: str | None = None, environ: Mapping[str, str] | None = None) -> str:
+    """The profile that is asked for: `given` by a flag, else by `BENCHLOOP_PROFILE`, else the documented one."""
+    env = os.environ if environ is None else environ
+    return given or env.get("BENCHLOOP_PROFILE") or DEFAULT_PROFILE
 
 
 def installer_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -185,34 +173,16 @@ def installer_variables(environ: Mapping[str, str] | None = None) -> dict[str, s
     return {name: value for name, value in env.items() if name.startswith(_INSTALLER_VARIABLES) or name in _INSTALLER_FOLDERS}
 
 
-def read_profile(path: Path, *, must_exist: bool = False) -> dict[str, Any]:
-    """Table `[profile]` of the file; empty when the file is missing and need not exist. Raises `ConfigError` with file and line."""
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        if must_exist:
-            raise ConfigError(f"configuration file {path} does not exist") from None
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"configuration file {path} cannot be read: {_reason(error)}") from None
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}:{_line_of(error)}: the configuration file is not valid TOML; mend it or move it away") from None
-    return _checked_profile(document.get("profile", {}), path)
-
-
-def check_host(host: str) -> str:
-    """`host` without trailing slashes. Raises `UsageError` unless it is http(s)://name[:port][/prefix] and nothing more."""
-    shown = repr(host if "@" not in host else host.rsplit("@", 1)[1])
-    try:
-        parts = urlsplit(host.strip())
-        Origin.of(host.strip())
-    except ValueError:
-        raise UsageError(f"host {shown} must be a full address such as https://bench.example.com") from None
-    if _carries_more(parts) or re.search(r"[\s\x00-\x1f\\]", host.strip()):
-        raise UsageError(f"host {shown} must not hold credentials, spaces, a query or a fragment")
-    return host.strip().rstrip("/")
+def wants_colour(terminal: bool, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether text for a stream that is (or is not) a `terminal` has colours. In this order: `NO_COLOR` says no, `CLICOLOR_FORCE` and
+    `FORCE_COLOR` say yes (unless they are 0), `CLICOLOR=0` and `TERM=dumb` say no.
+    """
+    env = os.environ if environ is None else environ
+    if env.get("NO_COLOR"):
+        return False
+    if any(env.get(name) not in {None, "", "0"} for name in ("CLICOLOR_FORCE", "FORCE_COLOR")):
+        return True
+    return terminal and env.get("CLICOLOR") != "0" and env.get("TERM") != "dumb"
 
 
 def check_key(key: str) -> str:
@@ -223,14 +193,9 @@ def check_key(key: str) -> str:
     return key
 
 
-def _resolve(flags: Flags, env: Mapping[str, str], profile: Mapping[str, Any], path: Path) -> tuple[dict[str, str], dict[str, str]]:
-    values: dict[str, str] = {}
-    came_from: dict[str, str] = {}
-    for name, variables in _SOURCES:
-        offers = [("flag", getattr(flags, name)), *((v, env.get(v)) for v in variables), (str(path), profile.get(name))]
-        source, value = next(((source, value) for source, value in offers if value), ("default", ""))
-        values[name], came_from[name] = value, source
-    return values, came_from
+def masked(key: str) -> str:
+    """A key as it may be shown: how one of ours begins, nothing of any other."""
+    return f"{key[:8]}…" if key.startswith(KEY_PREFIX) and len(key) >= 24 else "***"
 
 
 def _check_together(host: str, key: str | None, *, allow_http: bool) -> None:
@@ -244,68 +209,37 @@ def _check_together(host: str, key: str | None, *, allow_http: bool) -> None:
         raise UsageError(f"{origin} would carry key and data in clear text: use https, or allow it with --allow-http")
 
 
-def _checked_profile(profile: object, path: Path) -> dict[str, Any]:
-    if not isinstance(profile, dict):
-        raise ConfigError(f"{path}: `profile` must be a table: [profile]")
-    for names, kind, word in ((PROFILE_TEXT, str, "a string"), (PROFILE_SWITCHES, bool, "true or false")):
-        for name in names:
-            if not isinstance(profile.get(name, kind()), kind):
-                raise ConfigError(f"{path}: `{name}` in [profile] must be {word}")
-    return profile
-
-
-def _carries_more(parts: SplitResult) -> bool:
-    return bool(parts.username is not None or parts.password is not None or parts.query or parts.fragment)
-
-
 def _positive(timeout: float) -> float:
-    if not 0 < timeout < 1e7:
+    if not 0 < timeout < MAX_TIMEOUT:
         raise UsageError(f"timeout must be a number of seconds above 0, not {timeout}")
     return timeout
 
 
-def _proxies(env: Mapping[str, str]) -> Proxies:
-    found = {}
-    for scheme in ("http", "https", "all"):
-        # Under CGI the upper-case variable can be set by whoever sends a request (httpoxy).
-        upper = None if scheme == "http" and env.get("REQUEST_METHOD") else env.get(f"{scheme.upper()}_PROXY")
-        proxy = env.get(f"{scheme}_proxy") or upper
-        if proxy:
-            found[scheme] = proxy if "://" in proxy else f"http://{proxy}"
-    excluded = env.get("no_proxy") or env.get("NO_PROXY") or ""
-    return Proxies(found, tuple(part.strip().lower() for part in excluded.split(",") if part.strip()))
+def _trust(cacert: Value, env: Mapping[str, str]) -> Iterator[Trust]:
+    if cacert.value:
+        source = "--cacert" if cacert.source == "flag" else f"cacert in {cacert.source}"
+        yield Trust(str(Path(cacert.value).expanduser()), source)
+    yield from (Trust(env[name], name) for name in _TRUST_VARIABLES if env.get(name))
 
 
-def _matches(origin: Origin, pattern: str) -> bool:
-    if pattern == "*":
-        return True
-    name, _, port = pattern.rpartition(":") if pattern.count(":") == 1 else (pattern, "", "")
-    if port and port != str(origin.port):
-        return False
-    name = name.removeprefix("*").lstrip(".")
-    return origin.host == name or origin.host.endswith(f".{name}") or _in_network(origin.host, name)
+def _hints(found: Resolved, env: Mapping[str, str]) -> Iterator[str]:
+    for name, default in (("api_key", "no key is set"), ("host", "the host is the default one"), ("output_dir", "")):
+        mistaken = f"{_MISTAKEN}{name.upper()}"
+        if env.get(mistaken) and found.values[name].source == "default":
+            yield (
+                f"{mistaken} is set but nothing reads it"
+                + (f", and {default}" if default else "")
+                + f": did you mean {_MEANT}{name.upper()}?"
+            )
 
 
-def _in_network(host: str, network: str) -> bool:
-    try:
-        return ipaddress.ip_address(host) in ipaddress.ip_network(network, strict=False)
-    except ValueError:
-        return False
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _line_of(error: Exception) -> str:
-    found = _LINE.search(str(error))
-    return found.group(1) if found else "end"
-
-
-def _reason(error: Exception) -> str:
-    return error.strerror or type(error).__name__ if isinstance(error, OSError) else "it is not UTF-8 text"
+def _secrets(key: str | None, proxies: Proxies) -> Iterator[str]:
+    if key:
+        yield key
+    for address in proxies.by_scheme.values():
+        try:
+            proxy = Proxy.of(address)
+        except UsageError:
+            continue
+        if proxy.password:
+            yield f"{proxy.user}:{proxy.password}"

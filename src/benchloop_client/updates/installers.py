@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from benchloop_client.settings import Origin
+from benchloop_client.addresses import Origin
 
 if sys.version_info >= (3, 11):
     import tomllib

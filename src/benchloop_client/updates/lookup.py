@@ -14,8 +14,9 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from benchloop_client._decode import parse_json
 from benchloop_client._http import Call, Http
+from benchloop_client.addresses import Origin
 from benchloop_client.errors import BenchloopError, IntegrityError, NotFound
-from benchloop_client.settings import Origin, Settings
+from benchloop_client.settings import Settings
 from benchloop_client.updates.installers import Index
 from benchloop_client.updates.versions import key, preliminary, suits
 

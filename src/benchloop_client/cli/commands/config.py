@@ -12,10 +12,10 @@ from benchloop_client.cli.session import Session
 from benchloop_client.cli.stdin import read_all
 
 if TYPE_CHECKING:
-    from benchloop_client import profile, settings
+    from benchloop_client import configfile, profile
 else:
     profile = lazy("benchloop_client.profile")
-    settings = lazy("benchloop_client.settings")
+    configfile = lazy("benchloop_client.configfile")
 
 
 @click.group(name="config", cls=options.Resource)
@@ -38,7 +38,7 @@ def set_(session: Session, *, config: str | None, **values: Any) -> int:
     changes = {name: values[name] for name in order if values[name] not in (None, "")}
     if not changes:
         raise click.BadParameter("provide at least one of --api-key/--host/--output-dir")
-    path = settings.config_path(config or session.given.get("config"))
+    path = configfile.config_path(config or session.given.get("config"))
     profile.save(path, changes)
     session.output.note(f"wrote config to {path}")
     return 0
