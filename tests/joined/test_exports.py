@@ -9,6 +9,7 @@ import pytest
 import urllib3
 
 from benchloop_client.contract.compression import decode
+from benchloop_client.contract.trajectory import is_absent
 from tests.support.pushing import Sent, document, push
 from tests.support.served import Served
 
@@ -68,14 +69,16 @@ def test_e14_rows_have_job_id_first_and_the_document_behind(served: Served) -> N
 def test_lines_are_the_documents(served: Served) -> None:
     sent = jobs(7)
     push(served, *sent)
-    assert body(fetch(served, ROUTES[1])).splitlines() == [job.document for job in sent if job.document]
+    lines = body(fetch(served, ROUTES[1])).splitlines()
+    assert [line for line in lines if not is_absent(line)] == [job.document for job in sent if job.document]
 
 
 def test_e11_is_one_document(served: Served) -> None:
     sent = jobs(7)
     push(served, *sent)
     whole = json.loads(body(fetch(served, ROUTES[0])))
-    assert whole == {"group_id": "g1", "trajectories": [json.loads(job.document) for job in sent if job.document]}
+    assert list(whole) == ["group_id", "trajectories"]
+    assert [row for row in whole["trajectories"] if row["steps"]] == [json.loads(job.document) for job in sent if job.document]
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -87,11 +90,27 @@ def test_zstd_and_plain_are_the_same(served: Served, route: str) -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_a_group_without_trajectories_is_an_empty_export(served: Served, route: str) -> None:
-    push(served, Sent("j1"))
+def test_a_group_without_jobs_is_an_empty_export(served: Served, route: str) -> None:
+    assert served.request("PUT", "/openapi/groups/g1", json={"name": "g1"}).status == 200
     for headers in ({}, ZSTD):
         plain = body(fetch(served, route, headers=headers))
         assert plain == (b'{"group_id":"g1","trajectories":[]}' if route == ROUTES[0] else b"")
+
+
+def test_jobs_without_trajectory_keep_their_place(served: Served) -> None:
+    push(served, *jobs(7))
+    for headers in ({}, ZSTD):
+        lines = body(fetch(served, ROUTES[1], headers=headers)).splitlines()
+        assert [json.loads(line)["trajectory_id"] for line in lines] == [f"j{n}" for n in range(7)]
+        assert [n for n, line in enumerate(lines) if is_absent(line)] == [2, 5]
+        assert [json.loads(line) for line in lines] == json.loads(body(fetch(served, ROUTES[0])))["trajectories"]
+
+
+def test_an_export_is_renamed_when_an_unrecorded_job_comes(served: Served) -> None:
+    push(served, *jobs(2))
+    before = export(served)
+    push(served, *jobs(3))
+    assert export(served)["download_job_name"] != before["download_job_name"]
 
 
 def test_an_unknown_group_and_a_foreign_one_are_404(served: Served) -> None:
@@ -143,7 +162,7 @@ def test_jobs_that_change_meanwhile_do_not_tear_the_stream(served: Served) -> No
         for route in ROUTES[:2] * 5:
             plain = body(fetch(served, route))
             lines = [json.loads(line) for line in plain.splitlines()] if route == ROUTES[1] else json.loads(plain)["trajectories"]
-            assert [row["trajectory_id"] for row in lines] == [job.job_id for job in jobs(30) if job.document]
+            assert [row["trajectory_id"] for row in lines] == [job.job_id for job in jobs(30)]
     finally:
         stop.set()
         writer.join(30)

@@ -82,12 +82,20 @@ def test_source_is_optional_and_ignored(served: Served) -> None:
     assert trajectory(served, "j1", fields={"source": "trace"}).status == 200
 
 
-def test_unknown_jobs_and_jobs_without_trajectory_are_404(served: Served) -> None:
+def test_an_unknown_job_is_404(served: Served) -> None:
     push(served, Sent("j1"))
-    for job_id in ("j1", "j2"):
-        answer = trajectory(served, job_id)
-        assert answer.status == 404
-        assert job_id in json.loads(answer.data)["error"]
+    answer = trajectory(served, "j2")
+    assert answer.status == 404
+    assert "j2" in json.loads(answer.data)["error"]
+
+
+def test_a_job_without_trajectory_has_a_document_that_says_so(served: Served) -> None:
+    push(served, Sent("j1"))
+    answer = trajectory(served, "j1")
+    found = json.loads(answer.data)
+    assert (answer.status, found["trajectory_id"], found["steps"]) == (200, "j1", [])
+    assert found["extra"]["benchloop"]["recorded"] is False
+    assert found["extra"]["benchloop"]["group_id"] == "g1"
 
 
 def test_another_workspace_sees_nothing(served: Served) -> None:

@@ -12,6 +12,7 @@ from benchloop_client.actions.report import Report
 from benchloop_client.actions.shapes import must_exist
 from benchloop_client.actions.work import Counted, Work, placed
 from benchloop_client.client import Stream
+from benchloop_client.contract.trajectory import is_absent
 from benchloop_client.errors import ApiError, NotFound
 
 
@@ -87,7 +88,7 @@ class _Lines:
         self.jobs = int(group.get("present") or 0) if isinstance(group, dict) else 0
         with self._work.client.group_trajectory_lines(self._group_id) as stream:
             for line in lines(stream):
-                self.found += 1
+                self.found += not is_absent(line)
                 yield line
 
 
@@ -106,7 +107,7 @@ class _OneByOne:
             if result.error is not None:
                 raise result.error
             assert result.value is not None
-            self.found += 1
+            self.found += not is_absent(result.value)
             yield result.value
 
     def _ids(self) -> Iterator[str]:

@@ -190,7 +190,7 @@ def test_a_plan_of_many_jobs_is_small_and_named_by_its_content() -> None:
 
     plan = planned()
     assert plan.name == planned().name != planned(change=19_999).name
-    assert len(plan) == 20_000
+    assert plan.recorded == 20_000
     lines = [part for part in plan.rows() if isinstance(part, Frames)]
     assert (lines[7].place.offset, lines[7].plain_length) == (70, 106)
     held = sum(getattr(plan, name).__sizeof__() for name in ("_ids", "_ends", "_digests", "_documents", "_offsets", "_stored", "_packs"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchloop_client.contract.trajectory.absent import Unrecorded, absent_document, is_absent
 from benchloop_client.contract.trajectory.counting import Counts, counts, step_preview
 from benchloop_client.contract.trajectory.document import (
     MediaPart,
@@ -27,10 +28,13 @@ __all__ = [
     "Normal",
     "Stamp",
     "TooDeep",
+    "Unrecorded",
+    "absent_document",
     "check_strict",
     "counts",
     "decode_strict",
     "encode",
+    "is_absent",
     "load",
     "media_parts",
     "normalise",
