@@ -15,7 +15,7 @@ from benchloop_client.actions.work import Work
 from benchloop_client.contract.outcome import outcome
 from benchloop_client.errors import ApiError, NotFound
 
-_AT_STEP = re.compile(r"(?s)(.+)@(-?\d{1,18})")
+_AT_STEP = re.compile(r"(?s)(.+)@(\d{1,16})")
 _GRADED = frozenset({"passed", "partial", "failed"})
 
 
