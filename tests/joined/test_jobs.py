@@ -88,6 +88,16 @@ def test_every_page_but_the_last_has_a_cursor(served: Served) -> None:
     assert (both.status, b"exclude each other" in both.data) == (400, True)
 
 
+@pytest.mark.parametrize(("path", "rows"), [("/openapi/metrics?group_id=g1", "metrics"), ("/openapi/groups/g1/metrics/detail?", "metrics")])
+def test_a_cursor_that_is_given_is_also_taken(served: Served, path: str, rows: str) -> None:
+    """E2 gave one and ignored it: every group of more than one page looked endless."""
+    send(served, *(job(f"j{number}") for number in range(5)))
+    first = read(served, f"{path}&limit=3")
+    second = read(served, f"{path}&limit=3&cursor={first['next_cursor']}")
+    assert [each["job_id"] for each in first[rows] + second[rows]] == ["j0", "j1", "j2", "j3", "j4"]
+    assert second["next_cursor"] is None
+
+
 def test_updates_and_new_jobs_while_a_list_is_read_lose_nothing(served: Served) -> None:
     send(served, *(job(f"j{number}") for number in range(4)))
     page = read(served, "/openapi/jobs?group_id=g1&limit=2")

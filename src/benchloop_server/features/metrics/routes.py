@@ -20,10 +20,16 @@ def job_metrics(services: GivenServices, principal: GivenPrincipal, job_id: Path
 
 @operation("metrics")
 def metrics(
-    services: GivenServices, principal: GivenPrincipal, group_id: RequiredText, skip: Skip = 0, limit: Limit = 1000, source: Source = None
+    services: GivenServices,
+    principal: GivenPrincipal,
+    group_id: RequiredText,
+    skip: Skip = 0,
+    limit: Limit = 1000,
+    cursor: Cursor = None,
+    source: Source = None,
 ) -> MetricsPage:
-    """The metrics of the jobs of a group; an unknown group has none."""
-    part = _part(services, skip=skip, limit=limit)
+    """The metrics of the jobs of a group, by `skip` or by `cursor`; an unknown group has none."""
+    part = _part(services, skip=skip, limit=limit, cursor=cursor)
     return service.metrics_page(services, principal, group_id, part=part, must_exist=False)
 
 
