@@ -16,8 +16,9 @@ from benchloop_client.contract.version import __version__
 from benchloop_server.app import create_app
 from benchloop_server.features.accounts import service as accounts
 from benchloop_server.features.accounts.repository import KeyRow
+from benchloop_server.features.reclaim import service as reclaim
 from benchloop_server.http import logs, serving
-from benchloop_server.kit.clock import format_optional, format_time
+from benchloop_server.kit.clock import format_optional
 from benchloop_server.kit.db import Database, DatabaseError
 from benchloop_server.kit.errors import DomainError
 from benchloop_server.settings import DEFAULT_HOST, DEFAULT_PORT, VARIABLES, BadSetting, Settings, load
@@ -86,13 +87,15 @@ def key() -> None:
 @click.option("--user", default=accounts.DEFAULT_USER, show_default=True, help="Whose key it is.")
 @click.option("--workspace", default=accounts.DEFAULT_WORKSPACE, show_default=True, help="What it opens; a new name makes a new workspace.")
 @click.option("--scopes", default=",".join(accounts.DEFAULT_SCOPES), show_default=True, help=f"Out of {', '.join(accounts.SCOPES)}.")
-def create_key(name: str, user: str, workspace: str, scopes: str, **options: Any) -> None:
+@click.option("--days", type=click.IntRange(1, 36500), help="How long it lives.  [default: until it is revoked]")
+def create_key(name: str, scopes: str, days: int | None, **options: Any) -> None:
     """Make a key and print it, this once, on standard output."""
     wanted = tuple(scope.strip() for scope in scopes.split(",") if scope.strip())
+    whose = {"user": options.pop("user"), "workspace": options.pop("workspace")}
     with _database(options) as database:
-        text, row = accounts.create_key(database, name, user=user, workspace=workspace, scopes=wanted)
+        text, row = accounts.create_key(database, name, scopes=wanted, days=days, **whose)
     click.echo(text)
-    click.echo(f"{_NAME}: key {row.key_id} for {user} in workspace {workspace} ({row.scopes}); it is not shown again", err=True)
+    click.echo(f"{_NAME}: key {row.key_id} for {row.user} in workspace {row.workspace_id} ({row.scopes}); it is not shown again", err=True)
     click.echo("use it: export BENCHLOOP_API_KEY=<key>, or send it in the `X-API-Key` header", err=True)
 
 
@@ -128,6 +131,35 @@ def migrate(**options: Any) -> None:
         changed = upgrade(database)
         database.close()
     click.echo(f"{_NAME}: the schema {'is now' if changed else 'was'} up to date", err=True)
+
+
+@main.command(
+    epilog="\b\nExample, once a day beside a running server:\n  benchloop-server gc --grace 48\n\n"
+    "Exit codes: 0 done; 1 database or blobs cannot be used; 2 wrong usage."
+)
+@_stores
+@click.option("--blobs", metavar="URL", help="Blob store, as for `serve`.")
+@click.option(
+    "--grace",
+    type=click.FloatRange(min=0),
+    default=24,
+    show_default=True,
+    metavar="HOURS",
+    help="How long data has to have been unused; 0 only while nobody pushes.",
+)
+def gc(grace: float, **options: Any) -> None:
+    """Give back the space of deleted groups and replaced data: what nothing refers to for as long as the grace. Servers may run."""
+    with _sentences():
+        services = open_services(load(**options))
+        try:
+            done = reclaim.collect(services, grace_hours=grace)
+        finally:
+            services.db.close()
+    click.echo(
+        f"{_NAME}: removed {done.uploads} uploads and {done.blobs} blobs ({done.bytes:,} bytes); "
+        f"{done.waiting} unused uploads are kept until their grace is over",
+        err=True,
+    )
 
 
 def _serve(settings: Settings, app: Any) -> None:
@@ -171,12 +203,12 @@ def _sentences() -> Iterator[None]:
 
 def _shown(row: KeyRow) -> dict[str, Any]:
     shown = dataclasses.asdict(row)
-    times = {"created_at": format_time(row.created_at), "revoked_at": format_optional(row.revoked_at)}
+    times = {name: format_optional(getattr(row, name)) for name in ("created_at", "expires_at", "revoked_at")}
     return {**shown, "scopes": row.scopes.split(","), **times}
 
 
 def _table(rows: list[dict[str, Any]]) -> list[str]:
-    titles = ("key_id", "name", "user", "workspace_id", "scopes", "created_at", "revoked_at")
+    titles = ("key_id", "name", "user", "workspace_id", "scopes", "created_at", "expires_at", "revoked_at")
     cells = [[title.upper() for title in titles]]
     cells += [[",".join(row[title]) if title == "scopes" else str(row[title] or "-") for title in titles] for row in rows]
     widths = [max(len(line[column]) for line in cells) for column in range(len(titles))]

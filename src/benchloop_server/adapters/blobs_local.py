@@ -72,6 +72,14 @@ class LocalBlobs:
         """See `BlobStore`."""
         return self._path(sha256).exists()
 
+    def aged(self, before: float) -> Iterator[tuple[str, int]]:
+        """See `BlobStore`."""
+        for path in self._root.glob("[0-9a-f][0-9a-f]/[0-9a-f][0-9a-f]/*"):
+            with contextlib.suppress(FileNotFoundError):
+                found = path.stat()
+                if found.st_mtime < before and SHA256.match(path.name):
+                    yield path.name, found.st_size
+
     def delete(self, sha256: str) -> None:
         """See `BlobStore`."""
         self._path(sha256).unlink(missing_ok=True)

@@ -60,6 +60,14 @@ class ObjectBlobs:
             return False
         return True
 
+    def aged(self, before: float) -> Iterator[tuple[str, int]]:
+        """See `BlobStore`."""
+        for page in obstore.list(self._store, f"{self._prefix}blobs/"):
+            for entry in page:
+                name = entry["path"].rpartition("/")[2]
+                if entry["last_modified"].timestamp() < before and SHA256.match(name):
+                    yield name, int(entry["size"])
+
     def delete(self, sha256: str) -> None:
         """See `BlobStore`."""
         try:

@@ -33,6 +33,11 @@ class BlobStore(Protocol):
     def exists(self, sha256: str) -> bool:
         """Whether the name is taken."""
 
+    def aged(self, before: float) -> Iterator[tuple[str, int]]:
+        """Name and length of every blob that was stored before that moment (seconds since 1970 UTC); one that comes or goes meanwhile may
+        be among them or not.
+        """
+
     def delete(self, sha256: str) -> None:
         """Forget the name; no error when it is not there."""
 

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.verified import Place
-from benchloop_server.sql.tables import uploads
+from benchloop_server.sql.tables import counters, uploads
 
 #: Names in one query; SQLite and PostgreSQL both take far more.
 _BATCH = 500
-_SIZE = select(uploads.c.size).where(
+_FOUND = select(uploads.c.size, uploads.c.unused_since).where(
     uploads.c.workspace_id == bindparam("workspace"), uploads.c.kind == bindparam("kind"), uploads.c.sha256 == bindparam("sha256")
 )
 _INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An upload that is there: its plain length, and whether it is marked as unused."""
+
+    size: int
+    forsaken: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,20 +41,30 @@ class Kept:
     info_json: str
 
 
-def known(connection: Connection, principal: Principal, kind: str, sha256: Iterable[str]) -> set[str]:
-    """Which of these the caller's workspace has."""
-    names = list(dict.fromkeys(sha256))
-    found: set[str] = set()
-    for at in range(0, len(names), _BATCH):
-        mine = (uploads.c.workspace_id == principal.workspace_id, uploads.c.kind == kind)
-        found.update(connection.execute(select(uploads.c.sha256).where(*mine, uploads.c.sha256.in_(names[at : at + _BATCH]))).scalars())
+def known(connection: Connection, principal: Principal, kind: str, sha256: Iterable[str]) -> dict[str, bool]:
+    """Which of these the caller's workspace has, and whether each is marked as unused (see `features.reclaim`)."""
+    found: dict[str, bool] = {}
+    for chunk in _chunks(sha256):
+        rows = connection.execute(select(uploads.c.sha256, uploads.c.unused_since).where(*_of_these(principal, kind, chunk)))
+        found |= {row.sha256: row.unused_since is not None for row in rows}
     return found
 
 
-def size_of(connection: Connection, principal: Principal, kind: str, sha256: str) -> int | None:
-    """Plain length of an upload, bytes; None when the caller's workspace does not have it."""
-    row = connection.execute(_SIZE, {"workspace": principal.workspace_id, "kind": kind, "sha256": sha256}).first()
-    return None if row is None else int(row.size)
+def find(connection: Connection, principal: Principal, kind: str, sha256: str) -> Found | None:
+    """What the caller's workspace has under this name."""
+    row = connection.execute(_FOUND, {"workspace": principal.workspace_id, "kind": kind, "sha256": sha256}).first()
+    return None if row is None else Found(size=int(row.size), forsaken=row.unused_since is not None)
+
+
+def count_on(connection: Connection, principal: Principal, kind: str, sha256: Iterable[str]) -> None:
+    """Take the marks away: somebody is about to name these."""
+    for chunk in _chunks(sha256):
+        connection.execute(update(uploads).where(*_of_these(principal, kind, chunk)).values(unused_since=None))
+
+
+def hold_blobs(connection: Connection) -> None:
+    """Until the transaction ends nobody removes a blob; others may hold them too."""
+    connection.execute(select(counters.c.value).where(counters.c.name == "blobs").with_for_update(read=True))
 
 
 def add(connection: Connection, principal: Principal, kept: Sequence[Kept], *, now: int) -> set[tuple[str, str]]:
@@ -57,6 +75,16 @@ def add(connection: Connection, principal: Principal, kept: Sequence[Kept], *, n
         # Another process may be writing the same upload: then its row stands, and says the same.
         connection.execute(_INSERT[connection.dialect.name](uploads).on_conflict_do_nothing(), list(new.values()))
     return set(new)
+
+
+def _chunks(sha256: Iterable[str]) -> Iterator[list[str]]:
+    names = list(dict.fromkeys(sha256))
+    for at in range(0, len(names), _BATCH):
+        yield names[at : at + _BATCH]
+
+
+def _of_these(principal: Principal, kind: str, names: list[str]) -> tuple[Any, ...]:
+    return uploads.c.workspace_id == principal.workspace_id, uploads.c.kind == kind, uploads.c.sha256.in_(names)
 
 
 def _names(kept: Sequence[Kept], kind: str) -> list[str]:

@@ -14,7 +14,7 @@ from benchloop_client.contract.resources import Uploaded, UploadKind, UploadsChe
 from benchloop_server.features.uploads import repository
 from benchloop_server.features.uploads.bundle import BadBundle, Begin, Data, Parser
 from benchloop_server.features.uploads.receiving import Claim, Judged, Receiver, limit_of
-from benchloop_server.features.uploads.repository import Kept
+from benchloop_server.features.uploads.repository import Found, Kept
 from benchloop_server.kit.errors import DomainError, bad_request, not_found, unprocessable
 from benchloop_server.kit.packs import Packer
 from benchloop_server.kit.principal import Principal
@@ -36,6 +36,10 @@ def check(services: Services, principal: Principal, asked: UploadsCheck) -> Uplo
             raise unprocessable(f"{name!r} is not a SHA-256 in hex")
     with services.db.read() as connection:
         known = repository.known(connection, principal, asked.kind, asked.sha256)
+    if any(known.values()):
+        with services.db.write() as connection:
+            repository.count_on(connection, principal, asked.kind, known)
+            known = repository.known(connection, principal, asked.kind, asked.sha256)
     return UploadsMissing(missing=[name for name in dict.fromkeys(asked.sha256) if name not in known])
 
 
@@ -53,10 +57,9 @@ class Intake:
     def begin(self, claim: Claim) -> None:
         """An upload starts. One that the workspace has already is read past."""
         self._claim, self._taken = claim, 0
-        with self._services.db.read() as connection:
-            size = repository.size_of(connection, self._principal, claim.kind, claim.sha256)
-        if size is not None:
-            self._items.append((claim, size))
+        found = self._find(claim)
+        if found is not None:
+            self._items.append((claim, found.size))
         else:
             self._receiver = Receiver(claim, self._services.limits, self._services.scratch)
 
@@ -86,7 +89,9 @@ class Intake:
         created: set[tuple[str, str]] = set()
         if kept:
             with self._services.db.write() as connection:
+                repository.hold_blobs(connection)
                 created = repository.add(connection, self._principal, kept, now=now)
+                self._check_blobs(kept)
         return [self._answer(claim, item, created) for claim, item in self._items]
 
     def close(self) -> None:
@@ -94,6 +99,21 @@ class Intake:
         if self._receiver is not None:
             self._receiver.close()
         self._packer.drop()
+
+    def _find(self, claim: Claim) -> Found | None:
+        with self._services.db.read() as connection:
+            found = repository.find(connection, self._principal, claim.kind, claim.sha256)
+        if found is not None and found.forsaken:
+            with self._services.db.write() as connection:
+                repository.count_on(connection, self._principal, claim.kind, [claim.sha256])
+                found = repository.find(connection, self._principal, claim.kind, claim.sha256)
+        return found
+
+    def _check_blobs(self, kept: list[Kept]) -> None:
+        """A blob that was there already, and so was not written again, may have been given back since (`features.reclaim`)."""
+        for name in {place.blob for item in kept for place in (item.stored, item.index) if place is not None}:
+            if not self._services.blobs.exists(name):
+                raise DomainError(Code.UNAVAILABLE, "stored bytes were given back while this came in; send it again")
 
     def _kept(self, item: Judged) -> Kept:
         index = None if item.index is None else self._packer.place(item.index)

@@ -1,0 +1,1 @@
+"""Giving back the space of uploads that no job names any more, and of blobs that no upload lies in."""

@@ -1,0 +1,87 @@
+"""Which uploads no job names, which blobs no upload lies in, and the locks that keep both true while something is removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from sqlalchemy import Connection, delete, except_, select, tuple_, update
+
+from benchloop_server.sql.tables import counters, job_media, jobs, uploads, workspaces
+
+#: (kind, sha256) of an upload within its workspace.
+Name = tuple[str, str]
+_CHUNK = 500
+_PAGE = 10_000
+
+
+def hold_writers(connection: Connection) -> None:
+    """Until the transaction ends no push commits jobs: what is unused stays unused. On SQLite a writing transaction says so already."""
+    connection.execute(select(counters.c.value).where(counters.c.name == "created_at").with_for_update())
+
+
+def hold_blobs(connection: Connection) -> None:
+    """Until the transaction ends no upload is written that lies in a blob: what no row names stays unnamed."""
+    connection.execute(select(counters.c.value).where(counters.c.name == "blobs").with_for_update())
+
+
+def all_workspaces(connection: Connection) -> list[str]:
+    """The ids of all workspaces."""
+    return list(connection.execute(select(workspaces.c.workspace_id).order_by(workspaces.c.workspace_id)).scalars())
+
+
+def unused(connection: Connection, workspace_id: str) -> set[Name]:
+    """The uploads that no job of the workspace names."""
+    of_jobs = jobs.c.workspace_id == workspace_id
+    named = {
+        "trajectory": select(jobs.c.trajectory_sha256).where(of_jobs, jobs.c.trajectory_sha256.is_not(None)),
+        "archive": select(jobs.c.archive_sha256).where(of_jobs, jobs.c.archive_sha256.is_not(None)),
+        "media": select(job_media.c.sha256).where(job_media.c.workspace_id == workspace_id),
+    }
+    found: set[Name] = set()
+    for kind, hashes in named.items():
+        mine = select(uploads.c.sha256).where(uploads.c.workspace_id == workspace_id, uploads.c.kind == kind)
+        found.update((kind, sha256) for sha256 in connection.execute(except_(mine, hashes)).scalars())
+    return found
+
+
+def marked(connection: Connection, workspace_id: str) -> dict[Name, int]:
+    """The uploads that were found unused before, and when."""
+    columns = (uploads.c.kind, uploads.c.sha256, uploads.c.unused_since)
+    rows = connection.execute(select(*columns).where(uploads.c.workspace_id == workspace_id, uploads.c.unused_since.is_not(None)))
+    return {(row.kind, row.sha256): row.unused_since for row in rows}
+
+
+def mark(connection: Connection, workspace_id: str, names: Iterable[Name], *, since: int | None) -> None:
+    """Note that nothing names these uploads since then; None: that something does."""
+    for chunk in _chunks(names):
+        mine = (uploads.c.workspace_id == workspace_id, tuple_(uploads.c.kind, uploads.c.sha256).in_(chunk))
+        connection.execute(update(uploads).where(*mine).values(unused_since=since))
+
+
+def remove(connection: Connection, workspace_id: str, names: Iterable[Name]) -> None:
+    """Delete the rows of these uploads."""
+    for chunk in _chunks(names):
+        mine = (uploads.c.workspace_id == workspace_id, tuple_(uploads.c.kind, uploads.c.sha256).in_(chunk))
+        connection.execute(delete(uploads).where(*mine))
+
+
+def blobs_in_use(connection: Connection) -> Iterator[str]:
+    """The blobs in which uploads or their indexes lie, some more than once."""
+    for column in (uploads.c.blob, uploads.c.index_blob):
+        query = select(column).where(column.is_not(None)).distinct().execution_options(yield_per=_PAGE)
+        yield from connection.execute(query).scalars()
+
+
+def of_these_in_use(connection: Connection, blobs: list[str]) -> set[str]:
+    """Those of the blobs (at most a few hundred) in which something lies."""
+    used: set[str] = set()
+    for column in (uploads.c.blob, uploads.c.index_blob):
+        used.update(connection.execute(select(column).where(column.in_(blobs)).distinct()).scalars())
+    return used
+
+
+def _chunks(names: Iterable[Name]) -> Iterator[list[Name]]:
+    iterator = iter(sorted(names))
+    while chunk := list(islice(iterator, _CHUNK)):
+        yield chunk
