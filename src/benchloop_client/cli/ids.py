@@ -1,9 +1,10 @@
-"""What a user types as ids: repeated options, comma lists and stdin become one list without repeats, or a usage error."""
+"""What a user types as ids: repeated options, comma lists, stdin and files become one list without repeats, or a usage error."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TextIO
 
 import click
@@ -49,7 +50,9 @@ def groups_only(resource: str, groups: Iterable[str], jobs: Iterable[str], *, st
 
 
 def parse(values: Iterable[str], kind: str, *, stdin: TextIO | None, say: Say) -> tuple[str, ...]:
-    """One list of ids in the order given, repeats dropped. A value that is exactly `-` reads stdin, split on white space and commas."""
+    """One list of ids in the order given, repeats dropped. A value that is exactly `-` reads stdin; `@NAME`, alone or in a comma list, reads
+    that file; both are split on white space and commas, and signs in them mean nothing. `@@x` is the id `@x`.
+    """
     found: dict[str, None] = {}
     for part in _parts(list(values), kind, stdin, say):
         found.setdefault(_checked(part, kind))
@@ -72,8 +75,34 @@ def _parts(values: list[str], kind: str, stdin: TextIO | None, say: Say) -> Iter
     if values.count("-") > 1:
         raise click.BadParameter(f"'-' (read each {kind} from stdin) can be given once only")
     for value in values:
-        text = read_all(stdin, f"{kind}s", say).replace(",", " ").split() if value == "-" else value.split(",")
-        yield from (part.strip() for part in text if part.strip())
+        yield from filter(None, _typed(value, kind, stdin, say))
+
+
+def _typed(value: str, kind: str, stdin: TextIO | None, say: Say) -> Iterator[str]:
+    if value == "-":
+        yield from read_all(stdin, f"{kind}s", say).replace(",", " ").split()
+        return
+    for part in value.split(","):
+        name = part.strip()
+        if name.startswith("@@"):
+            yield name[1:]
+        elif name.startswith("@"):
+            yield from _of_file(name[1:], kind).replace(",", " ").split()
+        else:
+            yield name
+
+
+def _of_file(name: str, kind: str) -> str:
+    """The text of a file of ids. Raises `click.BadParameter` for one that cannot be read."""
+    if not name:
+        raise click.BadParameter(f"'@' needs the name of a file of {kind}s")
+    try:
+        return Path(name).expanduser().read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise click.BadParameter(f"{name} does not hold {kind}s in UTF-8") from None
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or "it is no usable path").lower()
+        raise click.BadParameter(f"the file of {kind}s {name!r} cannot be read: {reason} (an id that begins with @ is typed @@)") from None
 
 
 def _checked(value: str, kind: str) -> str:

@@ -16,7 +16,7 @@ Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
 _USAGE = 2
-_MANY = "repeatable, comma list, '-' for stdin"
+_MANY = "repeatable, comma list, '-' for stdin, '@FILE'"
 
 EXIT_CODES = (
     "0 done; 1 an item failed; 2 wrong usage; 3 the key was refused (401); 4 the server could not be reached; 130 interrupted. "
@@ -29,8 +29,15 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
         session = ctx.find_object(Session)
         if session is not None:
-            session.given[name] = value
+            _note(session, name, value)
     return value
+
+
+def _note(session: Session, name: str, value: Any) -> None:
+    if name == "api_key_stdin" or (name == "api_key" and value == "-"):
+        session.take_key_from_stdin()
+    else:
+        session.given[name] = value
 
 
 def global_options(*, hidden: bool = False) -> list[click.Parameter]:
@@ -41,6 +48,7 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
 
     return [
         option("--api-key", metavar="TEXT", help="Key for the server (wins over environment and config file)."),
+        option("--api-key-stdin", is_flag=True, default=None, help="Read the key from stdin."),
         option("--host", metavar="TEXT", help="Base URL of the server."),
         option("-o", "--output-dir", metavar="DIR", help="Download root (default '.')."),
         option("--pretty/--no-pretty", default=None, help="Indent JSON by two spaces, or write it compactly.  [default: pretty]"),
@@ -50,13 +58,22 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
         option("-v", "--verbose", count=True, help="Debug lines on stderr."),
         option("-q", "--quiet", is_flag=True, default=None, help="Errors only."),
         option("--config", metavar="FILE", help="Config file (default ~/.benchloop/config.toml)."),
+        option("--profile", metavar="NAME", help="Take [profile.NAME] of the config file in place of [profile]."),
         option("--fsync", is_flag=True, default=None, help="Sync each file to the disk before it gets its name."),
         option("--allow-http", is_flag=True, default=None, help="Send the key over plain http to a host that is not this machine."),
+        option("--cacert", metavar="FILE", help="Trust these certificate authorities (PEM) too."),
+        option("--proxy", metavar="URL", help="Go through this http(s) proxy; 'none': through no proxy."),
     ]
 
 
 class Resource(click.Group):
-    """A group of commands; without arguments it shows its help and ends as a usage error does, whatever the version of click."""
+    """A group of commands that takes the global options too; without arguments it shows its help and ends as a usage error does, whatever
+    the version of click.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        _add_globals(self)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does, but for the empty command line."""
@@ -73,8 +90,7 @@ class Leaf(click.Command):
         """`example` is one command line that works as it stands."""
         super().__init__(*args, **kwargs)
         self.example = example
-        taken = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
-        self.params += [param for param in global_options(hidden=True) if not taken & set(param.opts)]
+        _add_globals(self)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Example and exit codes, below the options."""
@@ -83,6 +99,12 @@ class Leaf(click.Command):
                 formatter.write_text(self.example)
         with formatter.section("Exit codes"):
             formatter.write_text(EXIT_CODES)
+
+
+def _add_globals(command: click.Command) -> None:
+    """The global options that the command has not taken for itself."""
+    taken = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+    command.params += [param for param in global_options(hidden=True) if not taken & set(param.opts)]
 
 
 def target_options(*, task: bool = False) -> Decorator:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import threading
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
+import click
+
+from benchloop_client.cli import stdin
 from benchloop_client.cli.env import Env
 from benchloop_client.cli.lazy import lazy
 from benchloop_client.cli.output import Level, Output
@@ -20,6 +23,11 @@ else:
     layout = lazy("benchloop_client.actions.layout")
     progress = lazy("benchloop_client.cli.progress")
 
+KEY_IN_SIGHT = (
+    "a key on the command line shows in process lists and in the shell's history: "
+    "--api-key-stdin, BENCHLOOP_API_KEY or `bl config set` keep it out of sight"
+)
+
 
 class Session:
     """Lives as long as one command line."""
@@ -31,6 +39,7 @@ class Session:
         self.cancel = threading.Event()
         self._output = Output(env.stdout, env.stderr)
         self._update: update_notice.UpdateNotice | None = None
+        self._key_stream: tuple[TextIO | None] | None = None
 
     @property
     def output(self) -> Output:
@@ -42,12 +51,37 @@ class Session:
         return self._output
 
     @cached_property
+    def flags(self) -> settings.Flags:
+        """What was typed globally, the key from stdin included. Raises `click.UsageError` when there is none, or two keys."""
+        names = {field.name for field in dataclasses.fields(settings.Flags)}
+        given = {name: value for name, value in self.given.items() if name in names}
+        if self._key_stream is not None:
+            if given.get("api_key"):
+                raise click.UsageError("--api-key and --api-key-stdin are mutually exclusive")
+            given["api_key"] = stdin.read_key(self._key_stream[0], self.output.note)
+        elif given.get("api_key") and self.output.terminal:
+            self.output.warning(KEY_IN_SIGHT)
+        return settings.Flags(**given)
+
+    @cached_property
     def settings(self) -> settings.Settings:
         """Flags, environment and file. Raises `UsageError` for what cannot be used."""
-        names = {field.name for field in dataclasses.fields(settings.Flags)}
-        loaded = self.env.load_settings(settings.Flags(**{name: value for name, value in self.given.items() if name in names}))
+        loaded = self.env.load_settings(self.flags)
         self._output.redact = loaded.redact
+        for hint in loaded.hints:
+            self.output.warning(hint)
         return loaded
+
+    def take_key_from_stdin(self) -> None:
+        """From now on stdin holds the key, which is read when it is needed, and nothing else."""
+        if self._key_stream is None:
+            self._key_stream = (self.env.stdin,)
+            self.env = dataclasses.replace(self.env, stdin=stdin.Spent())
+
+    @property
+    def colour(self) -> bool:
+        """Whether text on stdout has colours."""
+        return settings.wants_colour(self.env.stdout is not None and self.env.stdout.isatty())
 
     @cached_property
     def client(self) -> client.Client:
