@@ -75,7 +75,8 @@ def checked_value(name: str, value: object) -> object:
         Proxies.of(str(value), {})
     if kind == "text" and any(sign in str(value) for sign in "\0\r\n"):
         raise UsageError(f"{name} must be one line")
-    return value
+    # Read later from other folders than the one in which it was typed.
+    return str(Path(str(value)).expanduser().absolute()) if name == "cacert" else value
 
 
 def typed(name: str, text: str) -> object:

@@ -12,12 +12,20 @@ from typing import IO, TYPE_CHECKING, TextIO
 from benchloop_client.cli.lazy import lazy
 
 if TYPE_CHECKING:
+    import getpass
+
     from benchloop_client import client, settings
     from benchloop_client.cli import update_notice
 else:
+    getpass = lazy("getpass")
     client = lazy("benchloop_client.client")
     settings = lazy("benchloop_client.settings")
     update_notice = lazy("benchloop_client.cli.update_notice")
+
+
+def _typed_unseen(question: str) -> str:
+    """What a person types at the terminal of this process, which does not show it."""
+    return getpass.getpass(question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +41,7 @@ class Env:
     load_settings: Callable[[settings.Flags], settings.Settings]
     open_client: Callable[[settings.Settings, threading.Event], client.Client]
     open_update: Callable[[settings.Settings], update_notice.UpdateNotice] | None = None
+    ask_hidden: Callable[[str], str] = _typed_unseen
 
     @classmethod
     def real(cls) -> Env:

@@ -50,8 +50,8 @@ def groups_only(resource: str, groups: Iterable[str], jobs: Iterable[str], *, st
 
 
 def parse(values: Iterable[str], kind: str, *, stdin: TextIO | None, say: Say) -> tuple[str, ...]:
-    """One list of ids in the order given, repeats dropped. A value that is exactly `-` reads stdin; `@NAME`, alone or in a comma list, reads
-    that file; both are split on white space and commas, and signs in them mean nothing. `@@x` is the id `@x`.
+    """One list of ids in the order given, repeats dropped. A value that is exactly `-` reads stdin; `@NAME`, alone or in a comma list, that
+    file; both are split on white space and commas, and signs in them mean nothing. `@@x` is the id `@x`.
     """
     found: dict[str, None] = {}
     for part in _parts(list(values), kind, stdin, say):

@@ -73,6 +73,12 @@ class Output:
         for line in text.rstrip("\n").split("\n"):
             self._line(line)
 
+    def ask(self, question: str) -> None:
+        """A question, whose answer is typed in the same line."""
+        with self._lock:
+            self.draw("")
+            self._put(question)
+
     def draw(self, text: str) -> None:
         """Show `text` in the terminal's last line until the next line is written; an empty text clears it."""
         with self._lock:

@@ -25,7 +25,7 @@ else:
 
 KEY_IN_SIGHT = (
     "a key on the command line shows in process lists and in the shell's history: "
-    "--api-key-stdin, BENCHLOOP_API_KEY or `bl config set` keep it out of sight"
+    "--api-key-stdin or `bl config set --api-key-prompt` keep it out of sight"
 )
 
 
@@ -72,6 +72,11 @@ class Session:
             self.output.warning(hint)
         return loaded
 
+    @property
+    def has_key_on_stdin(self) -> bool:
+        """Whether the key was said to come from stdin."""
+        return self._key_stream is not None
+
     def take_key_from_stdin(self) -> None:
         """From now on stdin holds the key, which is read when it is needed, and nothing else."""
         if self._key_stream is None:
@@ -79,9 +84,40 @@ class Session:
             self.env = dataclasses.replace(self.env, stdin=stdin.Spent())
 
     @property
+    def on_terminal(self) -> bool:
+        """Whether stdout is a person's terminal."""
+        return self.env.stdout is not None and self.env.stdout.isatty()
+
+    @property
     def colour(self) -> bool:
         """Whether text on stdout has colours."""
-        return settings.wants_colour(self.env.stdout is not None and self.env.stdout.isatty())
+        return settings.wants_colour(self.on_terminal)
+
+    @property
+    def interactive(self) -> bool:
+        """Whether somebody can be asked."""
+        return all(stream is not None and not stream.closed and stream.isatty() for stream in (self.env.stdin, self.env.stderr))
+
+    def ask_line(self, question: str) -> str:
+        """One line from the person at the terminal. Raises `click.UsageError` where there is none, `click.Abort` when they end it."""
+        self._must_be_interactive()
+        self.output.ask(question)
+        line = self.env.stdin.readline() if self.env.stdin is not None else ""
+        if not line:
+            raise click.Abort
+        return line.strip()
+
+    def ask_hidden(self, question: str) -> str:
+        """As `ask_line`, without showing what is typed."""
+        self._must_be_interactive()
+        try:
+            return self.env.ask_hidden(question).strip()
+        except EOFError:
+            raise click.Abort from None
+
+    def _must_be_interactive(self) -> None:
+        if not self.interactive:
+            raise click.UsageError("nobody can be asked: stdin and stderr are not a terminal")
 
     @cached_property
     def client(self) -> client.Client:
