@@ -16,6 +16,7 @@ from urllib3.exceptions import HTTPError
 from benchloop_client import _answers as answers
 from benchloop_client._connections import Connections, took_old_connection
 from benchloop_client._decode import Undecodable, decoded
+from benchloop_client._rate import Traffic
 from benchloop_client._retry import CROWDED_STATUSES, Budget, Gate, Retryable
 from benchloop_client.addresses import Origin
 from benchloop_client.contract.version import KEY_HEADER, __version__
@@ -25,7 +26,6 @@ from benchloop_client.settings import Settings
 T = TypeVar("T")
 Response = urllib3.BaseHTTPResponse
 
-CHUNK = 256 * 1024
 MAX_REDIRECTS = 10
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 #: A body slower than this over a whole timeout counts as stalled, even if single bytes keep dripping in.
@@ -73,6 +73,7 @@ class Http:
         self._cancel = cancel
         self._gate = Gate(cancel)
         self._connections = Connections(settings, cancel)
+        self.traffic = Traffic(settings.limit_rate, wait=cancel.wait)
         self._count_lock = threading.Lock()
         self.pressure = 0
 
@@ -161,7 +162,7 @@ class Http:
         headers = self._headers(call, url)
         for attempt in range(_STALE_TRIES):
             try:
-                return self._connections.request(call.method, url, headers, call.body.open() if call.body else None)
+                return self._connections.request(call.method, url, headers, self.traffic.sending(call.body.open()) if call.body else None)
             except (HTTPError, OSError) as error:
                 if self._cancel.is_set():
                     raise Cancelled from None
@@ -353,12 +354,13 @@ class Stream:
         while True:
             self._http.check_cancel()
             begun = time.monotonic()
-            piece = self._response.read1(CHUNK, decode_content=False)
+            piece = self._response.read1(self._http.traffic.piece, decode_content=False)
             if not piece:
                 if self.wire_length is not None and self.received < self.wire_length:
                     raise answers.short_body(self.received, self.wire_length)
                 return
             spent, arrived = spent + time.monotonic() - begun, arrived + len(piece)
+            self._http.traffic.took(len(piece))
             if spent > self._http.stall_after:
                 if arrived < _LEAST_BYTES:
                     raise TimeoutError(f"only {arrived} bytes in {spent:.0f} s")

@@ -55,6 +55,10 @@ class Client:
         """How often so far the server asked for fewer requests or timed out; only ever grows (for `transfer.pool`)."""
         return self._http.pressure
 
+    def moved_bytes(self) -> int:
+        """How many bytes came and went so far (for who shows progress)."""
+        return self._http.traffic.received + self._http.traffic.sent
+
     def retrying(self, work: Callable[[], T]) -> T:
         """Run `work` and run it again, within the retry budget, when the body of an answer broke off (for streams)."""
         return self._http.retrying(work)

@@ -32,7 +32,9 @@ _MISTAKEN, _MEANT = "BENCH_LOOP_", "BENCHLOOP_"
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What the command line said; None means that it said nothing. `timeout` in seconds, `concurrency` is a hard ceiling."""
+    """What the command line said; None means that it said nothing. `timeout` in seconds, `concurrency` is a hard ceiling,
+    `limit_rate` in bytes a second.
+    """
 
     api_key: str | None = field(default=None, repr=False)
     host: str | None = None
@@ -45,6 +47,7 @@ class Flags:
     timeout: float | None = None
     retry: int | None = None
     concurrency: int | None = None
+    limit_rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class Settings:
     timeout: float = 300.0
     retry: int = 2
     concurrency: int | None = None
+    limit_rate: float | None = None
     allow_http: bool = False
     config_path: Path = Path(configfile.DEFAULT_CONFIG)
     profile: str = DEFAULT_PROFILE
@@ -129,6 +133,7 @@ def load(flags: Flags | None = None, environ: Mapping[str, str] | None = None) -
         timeout=_positive(found["timeout"]),
         retry=max(0, found["retry"]),
         concurrency=found["concurrency"],
+        limit_rate=flags.limit_rate if flags else None,
         allow_http=found["allow_http"],
         config_path=found.file.path,
         profile=found.profile,

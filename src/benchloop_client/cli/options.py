@@ -10,6 +10,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from benchloop_client._rate import parse_rate
 from benchloop_client.cli.session import Session
 
 Function = Callable[..., Any]
@@ -22,6 +23,13 @@ EXIT_CODES = (
     "0 done; 1 an item failed; 2 wrong usage; 3 the key was refused (401); 4 the server could not be reached; 130 interrupted. "
     "Global options (`bl --help`) are accepted here as well."
 )
+
+
+def _rate(text: str) -> float:
+    try:
+        return parse_rate(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
@@ -55,6 +63,7 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
         option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Limit of each wait.  [default: 300]"),
         option("--retry", type=int, metavar="N", help="How often a failed request is repeated.  [default: 2]"),
         option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Requests at once, at most.  [default: adaptive]"),
+        option("--limit-rate", type=_rate, metavar="RATE", help="Bytes a second at most, over all transfers: 500k, 2M."),
         option("-v", "--verbose", count=True, help="Debug lines on stderr."),
         option("-q", "--quiet", is_flag=True, default=None, help="Errors only."),
         option("--config", metavar="FILE", help="Config file (default ~/.benchloop/config.toml)."),
