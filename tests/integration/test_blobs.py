@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -122,6 +123,15 @@ def test_deleted_is_gone_and_can_come_again(store: BlobStore) -> None:
     store.delete(NAME)
     assert store.exists(NAME) is False
     assert store.put_bytes(NAME, DATA) is True
+
+
+def test_what_is_old_is_listed_with_its_length(store: BlobStore) -> None:
+    store.put_bytes(NAME, DATA)
+    store.put_bytes(OTHER, b"")
+    assert {NAME: len(DATA), OTHER: 0}.items() <= dict(store.aged(time.time() + 60)).items()
+    assert list(store.aged(time.time() - 3600)) == []
+    store.delete(NAME)
+    assert NAME not in dict(store.aged(time.time() + 60))
 
 
 @pytest.mark.parametrize("name", ["", "..", "../" + "a" * 64, "A" * 64, "a" * 63, "a" * 64 + "\n"])
