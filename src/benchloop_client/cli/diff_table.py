@@ -25,7 +25,6 @@ def render(found: Diff, *, width: int, colour: bool, everything: bool) -> str:
     """The whole text, at most `width` columns wide; with `everything` the tasks without a difference too."""
     shown = [task for task in found.tasks if everything or _differs(task)]
     out = io.StringIO()
-    # `NO_COLOR` is honoured by rich itself.
     console = Console(file=out, width=width, force_terminal=colour, color_system="standard" if colour else None, highlight=False)
     for line in _sides(found):
         console.print(Text(line))

@@ -25,6 +25,8 @@ else:
     installers = lazy("benchloop_client.updates.installers")
     lookup = lazy("benchloop_client.updates.lookup")
 
+#: Seconds from the beginning of a command to that of the look-up.
+DELAY = 0.5
 #: Finds the newest version of ours; None if the index has nothing of ours. May take long; ends soon once the event is set.
 LookUp = Callable[[threading.Event], "str | None"]
 
@@ -40,8 +42,10 @@ class Running:
 class UpdateNotice:
     """`begin` when a command starts to use the network, `lines` at its end; neither waits for anything but a small file."""
 
-    def __init__(self, file: Memory, look_up: LookUp, running: Running, *, clock: Callable[[], float] = time.time) -> None:
-        self._file, self._look_up, self._running, self._clock = file, look_up, running, clock
+    def __init__(
+        self, file: Memory, look_up: LookUp, running: Running, *, clock: Callable[[], float] = time.time, delay: float = DELAY
+    ) -> None:
+        self._file, self._look_up, self._running, self._clock, self._delay = file, look_up, running, clock, delay
         self._cancel = threading.Event()
         self._remembered = Remembered()
         self._ended: threading.Event | None = None
@@ -50,22 +54,15 @@ class UpdateNotice:
     def real(cls, settings: Settings) -> UpdateNotice:
         """Of this installation, with the connections that `settings` describe."""
         variables = installer_variables()
-        return cls(
-            Memory.of(variables, Path.home()), lambda cancel: _asked(settings, variables, cancel), Running(__version__, upgrade_command)
-        )
+        running = Running(__version__, lambda: upgrade_command(Path(sys.prefix), installed_by(), sys.executable))
+        return cls(Memory.of(variables, Path.home()), lambda cancel: _asked(settings, variables, cancel), running)
 
     def begin(self) -> None:
         """Read what is remembered; if that is too old, look up in a thread that ends with the process."""
-        now = self._clock()
         self._remembered = self._file.read()
-        if not self._remembered.due(PROJECT_URL, now):
-            return
-        # Noted before asking: a look-up that a short command cuts off must not be begun anew by each of the next ones.
-        begun = self._remembered.begun(now)
-        if not self._file.write(begun):
-            return
-        self._ended = threading.Event()
-        threading.Thread(target=self._run, args=(begun, self._ended), name="benchloop-update", daemon=True).start()
+        if self._remembered.due(PROJECT_URL, self._clock()):
+            self._ended = threading.Event()
+            threading.Thread(target=self._run, args=(self._remembered, self._ended), name="benchloop-update", daemon=True).start()
 
     def lines(self) -> list[str]:
         """The notice, if there is one to show now. The look-up, if it still runs, is given up."""
@@ -83,7 +80,14 @@ class UpdateNotice:
             f"[update] upgrade with: {self._running.upgrade()}",
         ]
 
-    def _run(self, begun: Remembered, ended: threading.Event) -> None:
+    def _run(self, remembered: Remembered, ended: threading.Event) -> None:
+        # Not even the imports of a look-up are worth slowing down a command that is done before it could end.
+        if self._cancel.wait(self._delay):
+            return
+        # Noted before asking: a look-up that the end of its command cuts off must not be begun anew by each of the next ones.
+        begun = remembered.begun(self._clock())
+        if not self._file.write(begun):
+            return
         try:
             found = self._look_up(self._cancel)
             result = begun.ended(PROJECT_URL, found or "", self._clock())
@@ -96,16 +100,16 @@ class UpdateNotice:
         ended.set()
 
 
-def upgrade_command() -> str:
-    """How this installation is upgraded: as a tool of uv or pipx, or in its environment by the installer that put it there."""
+def upgrade_command(prefix: Path, installer: str, python: str) -> str:
+    """How the installation below `prefix` is upgraded: as a tool of uv or pipx, or in its environment by the installer that made it."""
     name = DISTRIBUTION.replace("_", "-")
-    parts = Path(sys.prefix).parts
+    parts = prefix.parts
     for tool, folders in (("uv tool upgrade", ("uv", "tools")), ("pipx upgrade", ("pipx", "venvs"))):
         if any(parts[place : place + 2] == folders for place in range(len(parts))):
             return f"{tool} {name}"
-    if installed_by() == "uv":
+    if installer == "uv":
         return f"uv pip install --upgrade {name}"
-    return f"{sys.executable or 'python'} -m pip install --upgrade {name}"
+    return f"{python or 'python'} -m pip install --upgrade {name}"
 
 
 def installed_by() -> str:

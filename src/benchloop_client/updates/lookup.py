@@ -15,7 +15,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from benchloop_client._decode import parse_json
 from benchloop_client._http import Call, Http
 from benchloop_client.addresses import Origin
-from benchloop_client.errors import BenchloopError, IntegrityError, NotFound
+from benchloop_client.errors import IntegrityError, NotFound
 from benchloop_client.settings import Settings
 from benchloop_client.updates.installers import Index
 from benchloop_client.updates.versions import key, preliminary, suits
@@ -233,5 +233,3 @@ def _plain(url: str) -> tuple[str, str] | None:
         return None
     return f"{parts.scheme}://{parts.netloc}".lower(), parts.path.rstrip("/")
 
-
-__all__ = ["ACCEPT", "BenchloopError", "Fetch", "Page", "Project", "Wheel", "asking", "fetching", "latest"]

@@ -10,11 +10,11 @@ _VERSION = re.compile(
     (?:(?:[-_.]?(?P<post>post|rev|r)[-_.]?(?P<post_n>\d*))|-(?P<post_only>\d+))?
     (?:[-_.]?(?P<dev>dev)[-_.]?(?P<dev_n>\d*))?
     (?:\+[a-z0-9]+(?:[-_.][a-z0-9]+)*)?\s*""",
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
 _PRE = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "preview": 2}
 _NO_PRE, _BEFORE_PRE = 3, -1
-_BOUND = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)*)$")
+_BOUND = re.compile(r"(>=|<=|>|<)\s*(\d+(?:\.\d+)*)$", re.ASCII)
 
 #: Compares as the versions do.
 Key = tuple[tuple[int, ...], tuple[int, int], int, tuple[int, int]]

@@ -13,10 +13,12 @@ from benchloop_client.cli.session import Session
 from benchloop_client.contract import ids
 
 if TYPE_CHECKING:
+    from benchloop_client import settings
     from benchloop_client.actions import diff as actions
     from benchloop_client.cli import diff_table
 else:
     actions = lazy("benchloop_client.actions.diff")
+    settings = lazy("benchloop_client.settings")
     diff_table = lazy("benchloop_client.cli.diff_table")
 
 _PIPE_WIDTH = 120
@@ -61,7 +63,9 @@ def command(
     found = actions.diff(ask.job(session), a, b, significance=level or actions.SIGNIFICANCE, seed=seed)
     session.watch.close()
     if (format_ or _by_stream(session)) == "table":
-        text = diff_table.render(found, width=_width(session), colour=_terminal(session), everything=everything).encode("utf-8", "replace")
+        text = diff_table.render(
+            found, width=_width(session), colour=settings.wants_colour(_terminal(session)), everything=everything
+        ).encode("utf-8", "replace")
     else:
         text = session.layout.value(actions.as_json(found)) + b"\n"
     with session.output.flushed():
