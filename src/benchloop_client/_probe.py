@@ -58,7 +58,8 @@ def addresses(origin: Origin) -> tuple[str, ...]:
 
 
 def reach(settings: Settings, *, timeout: float) -> Reached:
-    """Connect as a request does, through the proxy if there is one, and ask for the server's version. `timeout`: seconds a step.
+    """Connect as a request does, through the proxy if there is one (one that is spoken to in clear text), and ask for the server's version.
+    `timeout`: seconds a step.
 
     Raises `Unreached`, and `ConfigError` for certificates of ours that cannot be read.
     """
@@ -86,8 +87,6 @@ def _prepared(settings: Settings, proxy: Proxy | None, timeout: float) -> tuple[
     target = f"/{path}{OPERATIONS['version'].path}" if path else OPERATIONS["version"].path
     authorization = {"Proxy-Authorization": proxy.authorization} if proxy and proxy.authorization else {}
     at = proxy.origin if proxy else origin
-    if proxy and proxy.origin.scheme == "https":
-        raise Unreached("proxy", f"the way through {proxy}, which itself speaks TLS, is not looked at step by step")
     if origin.scheme == "http":
         plain = http.client.HTTPConnection(at.host, at.port, timeout=timeout)
         return (plain, f"{origin}{target}", authorization) if proxy else (plain, target, {})

@@ -35,6 +35,8 @@ SUMMARIES: dict[str, str] = {
     "metadata": "Job metadata of a download task.",
     "download-tasks": "Frozen job lists to download from.",
     "config": "The local configuration file.",
+    "whoami": "Whose key is sent, and what it may do.",
+    "doctor": "Is everything well between here and the server?",
 }
 
 _WIDEST = 110
