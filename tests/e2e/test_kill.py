@@ -18,6 +18,8 @@ from tests.support.programs import Bl, Result, Server, finish, serving
 from tests.support.state import Reader, group_state, half_visible
 
 _MOMENTS = 10
+
+pytestmark = pytest.mark.timeout(400)
 _GROUP = "KILLED"
 
 
