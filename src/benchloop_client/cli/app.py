@@ -32,11 +32,15 @@ SUMMARIES: dict[str, str] = {
     "metrics": "Run metrics of groups or jobs.",
     "trajectory": "Trajectories of groups or jobs.",
     "artifacts": "Artifacts of groups or jobs.",
+    "report": "Reports of groups or jobs: why they failed, in words.",
+    "rsi": "Weakness reports of groups or jobs.",
+    "brm": "Behaviour tasks: which behaviour goes with reward.",
     "metadata": "Job metadata of a download task.",
     "download-tasks": "Frozen job lists to download from.",
     "config": "The local configuration file.",
     "whoami": "Whose key is sent, and what it may do.",
     "doctor": "Is everything well between here and the server?",
+    "completion": "A completion script for bash, zsh or fish.",
 }
 
 _WIDEST = 110
