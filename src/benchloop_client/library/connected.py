@@ -32,18 +32,20 @@ class Connected:
         host: str | None = None,
         api_key: str | None = None,
         *,
+        profile: str | None = None,
         config: str | None = None,
         allow_http: bool | None = None,
         settings: Settings | None = None,
         watch: Watch = unwatched,
     ) -> None:
-        """What is not given comes from the environment and the configuration file, as for `bl`. `config` is the path of that file.
+        """What is not given comes from the environment and the configuration file, as for `bl`. `config` is the path of that file,
+        `profile` names a table in it.
 
         `settings` (of `benchloop_client.load`) replaces all of it. `watch` is called with each event of `benchloop_client.actions.events`,
         from several threads. Raises `UsageError` for a host or key that cannot be used, `ConfigError` for a file that cannot be read.
         """
         if settings is None:
-            settings = load(Flags(host=host, api_key=api_key, config=config, allow_http=allow_http))
+            settings = load(Flags(host=host, api_key=api_key, profile=profile, config=config, allow_http=allow_http))
         self.settings = settings
         #: Set it from another thread and every call ends within a second with `Cancelled`.
         self.cancel = threading.Event()
