@@ -12,9 +12,9 @@ import urllib3
 from urllib3 import exceptions as fault
 
 from benchloop_client._decode import Undecodable, decoded, parse_json
-from benchloop_client._retry import RETRIED_STATUSES, Retryable, asked_pause
+from benchloop_client._retry import Retryable, asked_pause
 from benchloop_client.addresses import Origin
-from benchloop_client.errors import ApiError, AuthError, BenchloopError, NetworkError, NotFound
+from benchloop_client.errors import RETRIED_STATUSES, ApiError, AuthError, BenchloopError, NetworkError, NotFound
 
 __all__ = ["asked_pause"]
 

@@ -11,7 +11,6 @@ from email.utils import parsedate_to_datetime
 
 from benchloop_client.errors import BenchloopError, Cancelled
 
-RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 #: Answers that ask for fewer requests; they slow down everyone who talks to this server, not only the one who got them.
 CROWDED_STATUSES = frozenset({429, 503})
 LONGEST_ASKED_PAUSE = 60.0

@@ -7,6 +7,7 @@ BenchloopError            one line of text, at most 300 characters, never a dump
 ├─ NetworkError           no answer arrived, or it broke off
 ├─ ApiError               the server answered with an error (`status`, `code`, `request_id`)
 │  └─ NotFound            ... that the thing asked for does not exist
+├─ NotReady               what was waited for did not come
 ├─ IntegrityError         what arrived is not what was announced
 ├─ LocalError             this machine could not do its part (permission, path)
 │  └─ DiskFull            ... because no space is left
@@ -20,6 +21,8 @@ import re
 from benchloop_client.contract.version import KEY_PREFIX
 
 MESSAGE_LIMIT = 300
+#: Answers that are worth asking again.
+RETRIED_STATUSES = frozenset({429, 500, 502, 503, 504})
 
 _KEY_LIKE = re.compile(KEY_PREFIX + r"[A-Za-z0-9]{6,}")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -76,6 +79,14 @@ class ApiError(BenchloopError):
 
 class NotFound(ApiError):
     """The server does not know the thing asked for (404)."""
+
+
+class NotReady(BenchloopError):
+    """What was waited for did not come. `code` says why: `not_analysed` (the server does not make it), `analysis_failed`, `wait_timeout`."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        self.code = code
+        super().__init__(message)
 
 
 class IntegrityError(BenchloopError):

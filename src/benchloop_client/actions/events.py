@@ -92,10 +92,19 @@ class Warned:
 class Traced:
     """Something only a person who looks for a fault wants to read."""
 
+@dataclass(frozen=True, slots=True)
+class NullAnswer:
+    """The server's answer for an id was null: the id has no element in the output, as documented."""
+
+    item: str
+
+
     text: str
 
 
-Event: TypeAlias = "CountStarted | Counted | Moved | Wrote | Downloaded | Skipped | Filtered | Archiving | Noted | Warned | Traced"
+Event: TypeAlias = (
+    "CountStarted | Counted | Moved | Wrote | Downloaded | Skipped | Filtered | Archiving | Noted | Warned | NullAnswer | Traced"
+)
 Watch = Callable[[Event], None]
 
 

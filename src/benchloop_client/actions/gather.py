@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any
 
-from benchloop_client.actions.events import Warned
+from benchloop_client.actions.events import Counter, NullAnswer
 from benchloop_client.actions.layout import Layout, Nested, array_chunks
 from benchloop_client.actions.report import Report
 from benchloop_client.actions.work import Work
@@ -47,7 +47,7 @@ class Gathered:
             size = file.tell()
             file.seek(0)
             if size == len(b"null") and file.read() == b"null":
-                self._work.watch(Warned(f"{kept.name}: the server's answer is null; left out"))
+                self._work.watch(NullAnswer(kept.name))
                 return
             file.seek(0)
             start = self._file.seek(0, 2)

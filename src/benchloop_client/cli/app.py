@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from benchloop_client.cli import exits, signals
+from benchloop_client.cli import exits, problems, signals
 from benchloop_client.cli.env import Env
 from benchloop_client.cli.lazy import lazy
 from benchloop_client.cli.options import Resource, global_options
@@ -95,6 +95,8 @@ ROOT = Tree(
 def run(argv: list[str], env: Env | None = None) -> int:
     """Run one command line in `env` (default: this process) and return its exit code. Nothing is raised."""
     session = Session(env or Env.real())
+    if problems.wanted(argv):
+        session.given["errors"] = "json"
     with signals.noticed(session.cancel):
         try:
             code = _invoke(argv, session)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from benchloop_client import errors
+from benchloop_client.cli import problems
 from benchloop_client.cli.lazy import lazy
 from benchloop_client.cli.output import Level
 from benchloop_client.cli.session import Session
@@ -57,9 +58,10 @@ def settle(error: BaseException, session: Session) -> int:
     for kind, code, hint in TABLE:
         if isinstance(error, kind):
             text = str(error) or "interrupted"
-            output.error(f"{text}; {hint}" if hint else text)
-            for detail in getattr(error, "details", ()):
-                output.error(f"  - {detail}")
+            details = getattr(error, "details", ())
+            output.error(f"{text}; {hint}" if hint else text, problems.of_error(error, text, details=details))
+            for detail in details:
+                output.error_head(f"  - {detail}")
             return code
     return _unexpected(error, session)
 
@@ -69,26 +71,28 @@ def of_report(report: Report, session: Session) -> int:
     output = session.output
     if report.ok:
         return Exit.DONE
-    output.error(f"{len(report.failures)} {report.what} failed:")
+    output.error_head(f"{len(report.failures)} {report.what} failed:")
     for failure in report.failures:
-        output.error(f"  - {failure.label}: {failure.text}")
+        output.error(f"  - {failure.label}: {failure.text}", problems.of_error(failure.error, failure.text, item=failure.label))
     if report.refused:
         return Exit.AUTH
     return Exit.NETWORK if report.unreachable else Exit.FAILED
 
 
 def _usage(error: click.ClickException, session: Session) -> int:
-    if isinstance(error, click.UsageError) and error.ctx is not None:
+    if isinstance(error, click.UsageError) and error.ctx is not None and not session.output.records:
         session.output.plain(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} -h' for help.\n")
-    session.output.error(error.format_message())
+    message = error.format_message()
+    session.output.error(message, problems.of_error(error, message))
     return Exit.USAGE
 
 
 def _unexpected(error: BaseException, session: Session) -> int:
     if isinstance(error, OSError):
-        session.output.error(f"{error.strerror or type(error).__name__}: {error.filename}" if error.filename else str(error))
+        text = f"{error.strerror or type(error).__name__}: {error.filename}" if error.filename else str(error)
     else:
-        session.output.error(errors.one_line(f"unexpected {type(error).__name__}: {error} (-v shows the traceback)"))
+        text = errors.one_line(f"unexpected {type(error).__name__}: {error} (-v shows the traceback)")
+    session.output.error(text, problems.of_error(error, text))
     if session.output.level is Level.VERBOSE:
         session.output.plain("".join(traceback.format_exception(error)))
     return Exit.FAILED

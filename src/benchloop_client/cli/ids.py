@@ -49,15 +49,16 @@ def groups_only(resource: str, groups: Iterable[str], jobs: Iterable[str], *, st
     return found.groups
 
 
-def parse(values: Iterable[str], kind: str, *, stdin: TextIO | None, say: Say) -> tuple[str, ...]:
+def parse(values: Iterable[str], kind: str, *, stdin: TextIO | None, say: Say, missing: str | None = NO_IDS) -> tuple[str, ...]:
     """One list of ids in the order given, repeats dropped. A value that is exactly `-` reads stdin; `@NAME`, alone or in a comma list, that
-    file; both are split on white space and commas, and signs in them mean nothing. `@@x` is the id `@x`.
+    file; both are split on white space and commas, and signs in them mean nothing. `@@x` is the id `@x`. An empty list is refused with the
+    words of `missing`, and fine without.
     """
     found: dict[str, None] = {}
     for part in _parts(list(values), kind, stdin, say):
         found.setdefault(_checked(part, kind))
-    if not found:
-        raise click.BadParameter(NO_IDS)
+    if not found and missing is not None:
+        raise click.BadParameter(missing)
     return tuple(found)
 
 

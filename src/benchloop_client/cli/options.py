@@ -66,6 +66,7 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
         option("--limit-rate", type=_rate, metavar="RATE", help="Bytes a second at most, over all transfers: 500k, 2M."),
         option("-v", "--verbose", count=True, help="Debug lines on stderr."),
         option("-q", "--quiet", is_flag=True, default=None, help="Errors only."),
+        option("--errors", type=click.Choice(("text", "json")), default=None, help="Failures on stderr as text, or a JSON record a line."),
         option("--config", metavar="FILE", help="Config file (default ~/.benchloop/config.toml)."),
         option("--profile", metavar="NAME", help="Take [profile.NAME] of the config file in place of [profile]."),
         option("--fsync", is_flag=True, default=None, help="Sync each file to the disk before it gets its name."),

@@ -7,7 +7,18 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import IO, TextIO
+from typing import IO, TYPE_CHECKING, TextIO
+
+from benchloop_client.cli import tty
+from benchloop_client.cli.lazy import lazy
+
+if TYPE_CHECKING:
+    import json
+
+    from benchloop_client.cli import problems
+else:
+    json = lazy("json")
+    problems = lazy("benchloop_client.cli.problems")
 
 
 class Level(IntEnum):
@@ -24,6 +35,10 @@ class Output:
     def __init__(self, stdout: IO[bytes] | None, stderr: TextIO | None) -> None:
         """`stdout` takes bytes; either may be None where a process was started without it."""
         self.level = Level.USUAL
+        #: Failures are JSON records instead of `[error]` lines.
+        self.records = False
+        #: False for a terminal that takes text only.
+        self.can_redraw = True
         self.redact: Callable[[str], str] = lambda text: text
         self._stdout, self._stderr = stdout, stderr
         self._lock = threading.RLock()
@@ -55,18 +70,29 @@ class Output:
         """A progress line that stays."""
         self.note(text, "[progress] ")
 
-    def warning(self, text: str) -> None:
-        """A line about something that did not fail but matters."""
-        self.note(text, "[warn] ")
+    def warning(self, text: str, problem: problems.Problem | None = None) -> None:
+        """A line about something that did not fail but matters; with `problem` it is among the records that `--errors json` gives."""
+        if self.records and problem is not None:
+            self._record(problem)
+        else:
+            self.note(text, "[warn] ")
 
     def debug(self, text: str) -> None:
         """A line for those who asked with `-v`."""
         if self.level is Level.VERBOSE:
             self._line(f"[debug] {text}")
 
-    def error(self, text: str) -> None:
-        """A line that even `-q` shows."""
-        self._line(f"[error] {text}")
+    def error(self, text: str, problem: problems.Problem | None = None) -> None:
+        """A line that even `-q` shows, or its record."""
+        if self.records:
+            self._record(problem if problem is not None else problems.of_text(text))
+        else:
+            self._line(f"[error] {text}")
+
+    def error_head(self, text: str) -> None:
+        """A line above or below errors; records speak for themselves."""
+        if not self.records:
+            self._line(f"[error] {text}")
 
     def plain(self, text: str) -> None:
         """Text for stderr as it is: the help of a usage error, a traceback."""
@@ -109,6 +135,10 @@ class Output:
         try:
             self._stderr.write(text)
             self._stderr.flush()
+    def _record(self, problem: problems.Problem) -> None:
+        """One record in one line, in ASCII: no stream can damage it."""
+        self._line(json.dumps(problem))
+
         except UnicodeEncodeError:
             self._stderr.write(text.encode("ascii", "backslashreplace").decode())
         except (BrokenPipeError, ValueError):

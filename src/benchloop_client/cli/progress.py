@@ -8,7 +8,11 @@ from collections.abc import Callable
 from functools import singledispatchmethod
 
 from benchloop_client.actions import events
-from benchloop_client.cli.output import Output
+from benchloop_client.cli import problems, tty
+from benchloop_client.cli.meters import NO_TIME, Counter, File, Rate, bar, duration, shortened, size
+from benchloop_client.cli.output import Level, Output
+
+__all__ = ["Progress", "Ticker", "duration", "shortened", "size"]
 
 _LOG_EVERY = 5.0
 _DRAW_EVERY = 0.1
@@ -94,7 +98,13 @@ class Progress:
 
     @_show.register
     def _(self, event: events.Warned) -> None:
-        self._output.warning(event.text)
+        if self._few("warning"):
+            self._output.warning(event.text)
+
+    @_show.register
+    def _(self, event: events.NullAnswer) -> None:
+        text = "the server's answer is null; left out"
+        self._output.warning(f"{event.item}: {text}", problems.of_text(text, item=event.item, kind="null_answer"))
 
     @_show.register
     def _(self, event: events.Traced) -> None:

@@ -1,0 +1,70 @@
+"""The three verbs of `bl report` and `bl rsi`: get, download and trigger work alike for both kinds of report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from benchloop_client.cli import ask, options, waits
+from benchloop_client.cli.lazy import lazy
+from benchloop_client.cli.session import Session
+
+if TYPE_CHECKING:
+    from benchloop_client.actions import reports as actions
+else:
+    actions = lazy("benchloop_client.actions.reports")
+
+_PASSED = "Groups: look at the jobs that passed too."
+
+
+def add(resource: click.Group, kind: Callable[[], actions.Kind]) -> None:
+    """Give `resource` its verbs. `kind` is called when a verb runs: it loads what the verb needs."""
+    name = resource.name or ""
+    _add_get(resource, name, kind)
+    _add_download(resource, name, kind)
+    _add_trigger(resource, name, kind)
+
+
+def _add_get(resource: click.Group, name: str, kind: Callable[[], actions.Kind]) -> None:
+    @resource.command(cls=options.Leaf, example=f"bl {name} get -j J1")
+    @options.target_options()
+    @ask.with_session
+    def get(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...]) -> int:
+        """Print one JSON array, the server's answer for each group or job."""
+        wanted = ask.targets(session, groups, jobs)
+        work = ask.job(session)
+        call = kind().of_job if wanted.jobs else kind().of_group
+        return ask.print_array(session, wanted.jobs or wanted.groups, lambda item, layout: actions.element(call, work, item, layout=layout))
+
+
+def _add_download(resource: click.Group, name: str, kind: Callable[[], actions.Kind]) -> None:
+    @resource.command(
+        cls=options.Leaf,
+        example=f"bl {name} download -g G1 -o data",
+        help=f"Write the Markdown to JOB_{name}.md, or to GROUP_{name}.md and GROUP/JOB_{name}.md. What has none gets no file.",
+    )
+    @options.target_options()
+    @options.save_options()
+    @ask.with_session
+    def download(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], save: options.Save) -> int:
+        wanted = ask.targets(session, groups, jobs)
+        work = ask.job(session)
+        if wanted.jobs:
+            return ask.save_files(session, save, wanted.jobs, lambda target: actions.download_jobs(kind(), work, wanted.jobs, target))
+        return ask.save_files(session, save, wanted.groups, lambda target: actions.download_groups(kind(), work, wanted.groups, target))
+
+
+def _add_trigger(resource: click.Group, name: str, kind: Callable[[], actions.Kind]) -> None:
+    @resource.command(cls=options.Leaf, example=f"bl {name} trigger -g G1 --include-passed --wait")
+    @options.target_options()
+    @click.option("--include-passed", is_flag=True, help=_PASSED)
+    @waits.wait_options
+    @ask.with_session
+    def trigger(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], include_passed: bool, wait: float | None) -> int:
+        """Ask for it, and print one JSON array of the answers; with --wait print what came in the end, as `get` does."""
+        wanted = ask.targets(session, groups, jobs)
+        work = ask.job(session)
+        wish = actions.Wish(wanted.groups, wanted.jobs, include_passed)
+        return ask.print_values(session, *actions.trigger(kind(), work, wish, patience=waits.patience(wait)))
