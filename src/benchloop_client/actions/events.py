@@ -89,15 +89,15 @@ class Warned:
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
-    """Something only a person who looks for a fault wants to read."""
-
-@dataclass(frozen=True, slots=True)
 class NullAnswer:
     """The server's answer for an id was null: the id has no element in the output, as documented."""
 
     item: str
 
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """Something only a person who looks for a fault wants to read."""
 
     text: str
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any
 
-from benchloop_client.actions.events import Counter, NullAnswer
+from benchloop_client.actions.events import NullAnswer
 from benchloop_client.actions.layout import Layout, Nested, array_chunks
 from benchloop_client.actions.report import Report
 from benchloop_client.actions.work import Work

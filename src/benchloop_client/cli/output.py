@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import IO, TYPE_CHECKING, TextIO
 
-from benchloop_client.cli import tty
 from benchloop_client.cli.lazy import lazy
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ class Output:
         self.level = Level.USUAL
         #: Failures are JSON records instead of `[error]` lines.
         self.records = False
-        #: False for a terminal that takes text only.
-        self.can_redraw = True
         self.redact: Callable[[str], str] = lambda text: text
         self._stdout, self._stderr = stdout, stderr
         self._lock = threading.RLock()
@@ -124,6 +121,10 @@ class Output:
         except (OSError, ValueError):
             return
 
+    def _record(self, problem: problems.Problem) -> None:
+        """One record in one line, in ASCII: no stream can damage it."""
+        self._line(json.dumps(problem))
+
     def _line(self, text: str) -> None:
         with self._lock:
             self.draw("")
@@ -135,10 +136,6 @@ class Output:
         try:
             self._stderr.write(text)
             self._stderr.flush()
-    def _record(self, problem: problems.Problem) -> None:
-        """One record in one line, in ASCII: no stream can damage it."""
-        self._line(json.dumps(problem))
-
         except UnicodeEncodeError:
             self._stderr.write(text.encode("ascii", "backslashreplace").decode())
         except (BrokenPipeError, ValueError):

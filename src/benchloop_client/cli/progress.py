@@ -8,11 +8,8 @@ from collections.abc import Callable
 from functools import singledispatchmethod
 
 from benchloop_client.actions import events
-from benchloop_client.cli import problems, tty
-from benchloop_client.cli.meters import NO_TIME, Counter, File, Rate, bar, duration, shortened, size
-from benchloop_client.cli.output import Level, Output
-
-__all__ = ["Progress", "Ticker", "duration", "shortened", "size"]
+from benchloop_client.cli import problems
+from benchloop_client.cli.output import Output
 
 _LOG_EVERY = 5.0
 _DRAW_EVERY = 0.1
@@ -98,8 +95,7 @@ class Progress:
 
     @_show.register
     def _(self, event: events.Warned) -> None:
-        if self._few("warning"):
-            self._output.warning(event.text)
+        self._output.warning(event.text)
 
     @_show.register
     def _(self, event: events.NullAnswer) -> None:

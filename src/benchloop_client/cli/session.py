@@ -48,12 +48,12 @@ class Session:
             self._output.level = Level.QUIET
         elif self.given.get("verbose"):
             self._output.level = Level.VERBOSE
+        self._output.records = self.given.get("errors") == "json"
         return self._output
 
     @cached_property
     def flags(self) -> settings.Flags:
         """What was typed globally, the key from stdin included. Raises `click.UsageError` when there is none, or two keys."""
-        self._output.records = self.given.get("errors") == "json"
         names = {field.name for field in dataclasses.fields(settings.Flags)}
         given = {name: value for name, value in self.given.items() if name in names}
         if self._key_stream is not None:
