@@ -25,12 +25,12 @@ function __bl_at
             set skip 0
         else if contains -- $word $valued
             set skip 1
-        else if contains -- (string join / $at $word) $__bl_places
+        else if contains -- "$at $word" $__bl_places
             set -a at $word
             set valued (__bl_valued $at)
         end
     end
-    test (string join / $at) = (string join / $argv)
+    test "$at" = "$argv"
 end
 """
 
@@ -38,7 +38,8 @@ end
 def script(tree: Tree) -> str:
     """The whole script."""
     program = PROGRAMS[0]
-    lines = [_HEAD, f"set -g __bl_places {' '.join('/'.join(node.path) for node in tree.nodes if node.path)}", ""]
+    places = " ".join(f"'{' '.join(node.path[:-1])} {node.path[-1]}'" for node in tree.nodes if node.path)
+    lines = [_HEAD, f"set -g __bl_places {places}", ""]
     lines += [*_valued_options(tree), "", _BODY, f"complete -c {program} -f"]
     lines += [f"complete -c {program} {_named(option)}" for option in tree.everywhere]
     for node in tree.nodes:
@@ -49,9 +50,9 @@ def script(tree: Tree) -> str:
 def _valued_options(tree: Tree) -> Iterator[str]:
     yield "# The options of a command that take a value."
     yield "function __bl_valued"
-    yield "    switch (string join / $argv)"
+    yield '    switch "$argv"'
     for node in tree.nodes:
-        yield f"        case '{'/'.join(node.path)}'"
+        yield f"        case '{' '.join(node.path)}'"
         yield f"            printf '%s\\n' {valued((*node.options, *tree.everywhere))}"
     yield "    end"
     yield "end"

@@ -35,7 +35,7 @@ _bl() {
             (( i < CURRENT )) || before=$word
         elif (( ${commands[(I)${(b)word}:*]} )); then
             at=$at/$word
-            _bl_at $at
+            _bl_at "$at"
         fi
         (( i++ ))
     done
@@ -44,13 +44,13 @@ _bl() {
         compset -P '*='
     fi
     if [[ -n $before ]]; then
-        _bl_value "$(_bl_kind $at $before)"
+        _bl_value "$(_bl_kind "$at" "$before")"
     elif [[ $PREFIX == -* ]]; then
         _describe -o option options
     elif (( $#commands )); then
         _describe command commands
     else
-        _bl_value $argument
+        _bl_value "$argument"
     fi
 }
 """
