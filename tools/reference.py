@@ -18,9 +18,9 @@ import click
 import msgspec
 
 from benchloop_client.cli.app import ROOT
-from benchloop_client.contract import metrics, resources, summaries
+from benchloop_client.contract import analysis, metrics, resources, summaries, workspace
 from benchloop_client.contract.errors import STATUS, ErrorBody
-from benchloop_client.contract.operations import NOT_SERVED_YET, OPERATIONS
+from benchloop_client.contract.operations import OPERATIONS
 from benchloop_server import cli as server_cli
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -31,11 +31,10 @@ MADE = "<!-- Written by `make docs` from the code. Change the code, not this pag
 def api() -> Iterator[str]:
     """Every route that is served, in the order of the operations table."""
     yield "Every route of the server. `row` is the number of a documented call, empty for a route of our own. The key goes in the header"
-    yield "`X-API-Key`; `scope` is what it must be allowed to do. The server's own `/openapi.json` has the shapes.\n"
-    rows = [operation for operation in OPERATIONS.values() if operation.name not in NOT_SERVED_YET]
-    yield from _table(
-        ("name", "method", "path", "scope", "row"), ((f"`{o.name}`", o.method, f"`{o.path}`", o.scope, o.row or "") for o in rows)
-    )
+    yield "`X-API-Key`; `scope` is what it must be allowed to do. The server's own `/openapi.json` has the shapes."
+    yield "Every PUT, PATCH and documented POST may be repeated, with or without an `Idempotency-Key`: the same wish is taken once.\n"
+    rows = ((f"`{o.name}`", o.method, f"`{o.path}`", o.scope, o.row or "") for o in OPERATIONS.values())
+    yield from _table(("name", "method", "path", "scope", "row"), rows)
     yield "\nBeside them, without a key: `/healthz` (the process runs), `/readyz` (database and blobs answer), `/openapi.json`."
 
 
@@ -66,7 +65,8 @@ def metric_names() -> Iterator[str]:
 def records() -> Iterator[str]:
     """Every record of the contract with its fields."""
     yield "What is sent and answered. A field with `None` among its types may be null: the fact was not recorded."
-    yield from _structs(resources)
+    for module in (resources, workspace, analysis):
+        yield from _structs(module)
 
 
 def numbers() -> Iterator[str]:
@@ -86,7 +86,8 @@ def _structs(module: ModuleType) -> Iterator[str]:
             yield f"\n## {kind.__name__}\n\n{_paragraphs(kind.__doc__)}\n"
             types = _annotations(kind)
             yield from _table(
-                ("field", "type", "needed"), ((f"`{f.name}`", f"`{types[f.name]}`", _needed(f)) for f in msgspec.structs.fields(kind))
+                ("field", "type", "needed"),
+                ((f"`{f.encode_name}`", f"`{types[f.name]}`", _needed(f)) for f in msgspec.structs.fields(kind)),
             )
 
 

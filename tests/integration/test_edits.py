@@ -16,7 +16,7 @@ from benchloop_server.features.behaviour import service as behaviour
 from benchloop_server.features.downloads import service as downloads
 from benchloop_server.features.groups import editing
 from benchloop_server.features.groups import service as groups
-from benchloop_server.features.jobs import push
+from benchloop_server.features.jobs import push, repository
 from benchloop_server.features.jobs import service as jobs
 from benchloop_server.features.jobs.filters import JobFilter
 from benchloop_server.features.jobs.service import Window
@@ -212,6 +212,21 @@ def test_space_is_given_back_while_others_push(services: Services) -> None:
     collecting.join(60)
     assert failures == []
     _assert_whole(services, jobs_wanted=24)
+
+
+def test_gc_waits_for_a_push_that_is_about_to_commit(services: Services) -> None:
+    make_group(services)
+    put(services, job("a"))
+    content = send(services, archive({"a": b"b"}))
+    collecting = threading.Thread(target=lambda: reclaim.collect(services, grace_hours=0))
+    with services.db.write() as connection:
+        repository.take_times(connection, 1, now=0)
+        collecting.start()
+        collecting.join(0.5)
+        assert collecting.is_alive()
+        connection.execute(job_rows.update().values(archive_sha256=content.sha256))
+    collecting.join(60)
+    _assert_whole(services, jobs_wanted=1)
 
 
 def _assert_whole(services: Services, *, jobs_wanted: int) -> None:

@@ -10,12 +10,12 @@ from hypothesis import HealthCheck, given, settings
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
 
-from benchloop_client.contract.operations import NOT_SERVED_YET, OPERATIONS
+from benchloop_client.contract.operations import OPERATIONS
 from tests.support.pushing import Sent, archive, document, push
 from tests.support.served import Served, serving
 
 CHECKS = [not_a_server_error, content_type_conformance, response_schema_conformance, status_code_conformance]
-SERVED = sorted(name for name in OPERATIONS if name not in NOT_SERVED_YET)
+SERVED = sorted(OPERATIONS)
 
 
 @pytest.fixture(scope="module")

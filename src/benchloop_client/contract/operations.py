@@ -83,6 +83,3 @@ OPERATIONS: dict[str, Operation] = _table(
     ("", "job_artifact_member", "GET", "/openapi/jobs/{job_id}/artifacts/member", "read"),
     ("", "download_task_create", "POST", "/openapi/trajectory-download-tasks", "write"),
 )
-
-#: Rows that need work that has not landed; the list only shrinks.
-NOT_SERVED_YET: frozenset[str] = frozenset()
