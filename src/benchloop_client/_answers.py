@@ -23,6 +23,9 @@ _LOGIN = re.compile(r"(?i)(?:^|[/._-])(?:login|log-in|signin|sign-in|sso|oauth2?
 _HTML_START = re.compile(rb"\s*(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _RANGE = re.compile(r"bytes\s+(\d+)-(\d+)/(\d+|\*)")
 
+#: What a 407 means; asking again does not help.
+PROXY_REFUSES = "the proxy wants another name and password (407): --proxy http://NAME:PASSWORD@HOST:PORT, or the proxy variables, hold them"
+
 
 def lower(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers with lower-case names."""
@@ -108,7 +111,7 @@ def redirect_error(status: int, url: str, location: str) -> BenchloopError:
 def transport_fault(error: Exception, origin: Origin) -> Retryable | BenchloopError:
     """A failed request in words; `Retryable` unless asking again cannot help."""
     if isinstance(error, fault.ProxyError):
-        return Retryable(NetworkError(f"the proxy on the way to {origin} failed: {_words(error)}"), unsent=True)
+        return _proxy_fault(error, origin)
     if isinstance(error, fault.SSLError):
         words = f"no trusted TLS connection to {origin}: {_words(error)}"
         return NetworkError(words) if _is_about_trust(error) else Retryable(NetworkError(words), unsent=True)
@@ -136,6 +139,12 @@ def broken_body(error: Exception, origin: Origin, received: int, expected: int |
 def short_body(received: int, expected: int) -> fault.HTTPError:
     """The error of a body that ended before its announced length."""
     return fault.ProtocolError(f"{received} of {expected} bytes")
+
+
+def _proxy_fault(error: fault.ProxyError, origin: Origin) -> Retryable | BenchloopError:
+    if "407" in str(_innermost(error)):
+        return NetworkError(PROXY_REFUSES)
+    return Retryable(NetworkError(f"the proxy on the way to {origin} failed: {_words(error)}"), unsent=True)
 
 
 def _sentence(body: Mapping[str, Any]) -> str | None:

@@ -29,7 +29,10 @@ _thread = threading.local()
 
 
 class Connections:
-    """Requests over shared pools, one per (proxy, scheme). `cancel`, once set, cuts every open connection within a tenth of a second."""
+    """Requests over shared pools, one per (proxy, scheme). `cancel`, once set, cuts every open connection within a tenth of a second.
+
+    Raises `ConfigError` at once for certificates that were named and cannot be used.
+    """
 
     def __init__(self, settings: Settings, cancel: threading.Event) -> None:
         self._settings = settings
@@ -39,6 +42,8 @@ class Connections:
         self._managers: dict[tuple[str | None, str], urllib3.PoolManager] = {}
         self._live: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._timeout = urllib3.Timeout(connect=min(settings.timeout, _CONNECT_LIMIT), read=settings.timeout)
+        # Certificates that a person named and that cannot be used are their mistake, to be told before anything is asked.
+        self._tls = _tls.context(settings) if settings.trust and settings.origin.scheme == "https" else None
 
     def request(self, method: str, url: str, headers: Mapping[str, str], body: Iterable[bytes] | None) -> urllib3.BaseHTTPResponse:
         """Send and return as soon as the headers are in; body unread, redirects and errors left to the caller. Raises urllib3's errors."""
@@ -70,7 +75,8 @@ class Connections:
     def _make(self, proxy: str | None, scheme: str) -> urllib3.PoolManager:
         options: dict[str, Any] = {"num_pools": 8, "maxsize": self._settings.concurrency or KEPT}
         if scheme == "https" or (proxy and proxy.startswith("https")):
-            options["ssl_context"] = _tls.context(self._settings)
+            self._tls = self._tls or _tls.context(self._settings)
+            options["ssl_context"] = self._tls
         manager = _proxied(proxy, options) if proxy else urllib3.PoolManager(**options)
         manager.pool_classes_by_scheme = _pool_classes(self._live)
         return manager

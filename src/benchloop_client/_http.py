@@ -225,6 +225,8 @@ class Http:
             raise answers.redirect_error(status, url, headers.get("location", ""))
         if status == 401 and at_home:
             raise AuthError(self._settings.redact(answers.refusal(response)))
+        if status == 407 and self._settings.proxies.for_url(url):
+            raise NetworkError(answers.PROXY_REFUSES)
         error = self._masked(answers.api_error(status, response))
         if answers.may_pass(status):
             crowded = status in CROWDED_STATUSES
@@ -262,9 +264,10 @@ class Http:
 class Stream:
     """An open answer. Iterate over it for plain bytes (codings undone) or `read()` it; close it or use `with`.
 
-    `status` 200, 206 or 304; `headers` with lower-case names; `length`: plain bytes to come, None if unknown; `wire_length` and
-    `received`: bytes on the wire, for progress; `offset`: where a partial answer starts. A body that breaks off is taken up again where it
-    stopped if the server supports that, else `NetworkError` with `broken_body` is raised; a short or damaged body never passes.
+    `redirected`: it came from another address than was asked. `status` 200, 206 or 304; `headers` with lower-case names; `length`: plain
+    bytes to come, None if unknown; `wire_length` and `received`: bytes on the wire, for progress; `offset`: where a partial answer starts.
+    A body that breaks off is taken up again where it stopped if the server supports that, else `NetworkError` with `broken_body` is raised;
+    a short or damaged body never passes.
     """
 
     def __init__(self, http: Http, call: Call, response: Response, url: str) -> None:
@@ -273,6 +276,7 @@ class Stream:
         self._response = response
         self._done = False
         self.url = url
+        self.redirected = url != http.url(call)
         self.status = response.status
         self.headers = answers.lower(response.headers)
         self.wire_length = answers.number(self.headers.get("content-length"))

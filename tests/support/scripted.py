@@ -102,7 +102,7 @@ def binary(body: bytes, content_type: str = "application/gzip", **more: Any) -> 
 class Scripted:
     """A running server: give it routes, ask it what it saw."""
 
-    def __init__(self, transport: Transport = "plain", handshake_delay: float = 0.0) -> None:
+    def __init__(self, transport: Transport = "plain", handshake_delay: float = 0.0, context: ssl.SSLContext | None = None) -> None:
         self.seen: list[Seen] = []
         self.connections = 0
         self.transport = transport
@@ -111,7 +111,7 @@ class Scripted:
         #: Answers what no route does.
         self.fallback: Handler = lambda seen: error(404, f"nothing at {seen.path}")
         self._routes: list[tuple[str, list[str], Handler]] = []
-        self._server = _Server(self)
+        self._server = _Server(self, context)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
 
@@ -154,9 +154,9 @@ class Scripted:
 
 
 @contextmanager
-def scripted(transport: Transport = "plain", handshake_delay: float = 0.0) -> Iterator[Scripted]:
-    """A scripted server for the length of a `with` block."""
-    server = Scripted(transport, handshake_delay)
+def scripted(transport: Transport = "plain", handshake_delay: float = 0.0, context: ssl.SSLContext | None = None) -> Iterator[Scripted]:
+    """A scripted server for the length of a `with` block; `context`: its side of TLS, else with a certificate that vouches for itself."""
+    server = Scripted(transport, handshake_delay, context)
     try:
         yield server
     finally:
@@ -180,9 +180,9 @@ class _Server(ThreadingHTTPServer):
     block_on_close = False
     request_queue_size = 128
 
-    def __init__(self, script: Scripted) -> None:
+    def __init__(self, script: Scripted, context: ssl.SSLContext | None) -> None:
         self.script = script
-        self._context = self_signed().server_context() if script.transport != "plain" else None
+        self._context = (context or self_signed().server_context()) if script.transport != "plain" else None
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
