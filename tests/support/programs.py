@@ -20,6 +20,15 @@ from typing import IO, Any
 _BIN = Path(sys.executable).parent
 #: A canary: nothing that a program prints or writes may hold it.
 CANARY = "sk-CANARY-9f3b27c1e5"
+#: Runs a program with its streams in two files, writes its peak resident memory (KiB) into a third, and ends as it ended.
+_LAUNCHER = """
+import os, sys
+out, err, peak, *program = sys.argv[1:]
+files = [(os.POSIX_SPAWN_OPEN, n, name, os.O_WRONLY | os.O_CREAT, 0o600) for n, name in ((1, out), (2, err))]
+pid, status, usage = os.wait4(os.posix_spawn(program[0], program, os.environ, file_actions=files), 0)
+open(peak, "w").write(str(usage.ru_maxrss))
+sys.exit(os.waitstatus_to_exitcode(status) % 256)
+"""
 _LISTENING = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
 
 
@@ -90,13 +99,14 @@ class Bl:
     def measured(self, *args: str, timeout: float = 120, **env: str) -> Result:
         """Run to the end with both streams in files, and say how much memory it took at its peak."""
         began = time.monotonic()
-        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-            process = subprocess.Popen(
-                [self.program, *args], cwd=self.home, env=self.env(**env), stdin=subprocess.DEVNULL, stdout=out, stderr=err
-            )
-            code, peak = _reaped(process, timeout)
-            texts = [_text(stream) for stream in (out, err)]
-        return Result(code, texts[0], texts[1], time.monotonic() - began, peak)
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [Path(folder) / name for name in ("out", "err", "peak")]
+            # The peak of a child counts what its parent had when it was started: a small process in between keeps ours out of it.
+            launcher = [sys.executable, "-I", "-S", "-c", _LAUNCHER, *map(str, paths), self.program, *args]
+            process = subprocess.Popen(launcher, cwd=self.home, env=self.env(**env), stdin=subprocess.DEVNULL, start_new_session=True)
+            _ended(process, timeout)
+            out, err, peak = (path.read_text("utf-8", "replace") for path in paths)
+        return Result(process.returncode, out, err, time.monotonic() - began, int(peak) * 1024)
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
@@ -250,23 +260,13 @@ def journal(root: Path) -> list[dict[str, Any]]:
     return [line for line in found if "path" in line]
 
 
-def _reaped(process: subprocess.Popen[bytes], timeout: float) -> tuple[int, int]:
-    end = time.monotonic() + timeout
-    while True:
-        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-        if pid:
-            process.returncode = os.waitstatus_to_exitcode(status)
-            return process.returncode, usage.ru_maxrss * 1024
-        if time.monotonic() > end:
-            process.kill()
-            os.wait4(process.pid, 0)
-            raise AssertionError(f"{process.args!r} did not end in {timeout} s")
-        time.sleep(0.02)
-
-
-def _text(stream: IO[str]) -> str:
-    stream.seek(0)
-    return stream.read()
+def _ended(process: subprocess.Popen[bytes], timeout: float) -> None:
+    try:
+        process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(10)
+        raise AssertionError(f"{process.args!r} did not end in {timeout} s") from None
 
 
 def canary_in(*texts: str | bytes, canary: str = CANARY) -> Sequence[str]:
