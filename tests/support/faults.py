@@ -14,8 +14,8 @@ from collections import Counter
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
-_FILES = ("tests/e2e/test_weaknesses_a.py", "tests/e2e/test_weaknesses_b.py")
-_LINE = re.compile(r"^(PASSED|FAILED|ERROR) \S+::(test_([ab]\d+)_\S+)", re.MULTILINE)
+_FILES = tuple(f"tests/e2e/test_{name}.py" for name in ("weaknesses_a", "weaknesses_b", "weaknesses_d"))
+_LINE = re.compile(r"^(PASSED|FAILED|ERROR) \S+::(test_([a-d]\d+)_\S+)", re.MULTILINE)
 
 
 def outcomes(program: str) -> list[tuple[str, str, str]]:
