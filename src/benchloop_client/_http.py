@@ -173,10 +173,7 @@ class Http:
         raise AssertionError("unreachable")
 
     def _raise_transport(self, error: Exception, url: str) -> NoReturn:
-        fault = answers.transport_fault(error, Origin.of(url))
-        if isinstance(fault, Retryable):
-            raise fault from None
-        raise fault from None
+        raise answers.transport_fault(error, Origin.of(url)) from None
 
     def _headers(self, call: Call, url: str) -> dict[str, str]:
         coding = "zstd, gzip" if call.accept_zstd else ("identity" if call.follow else "gzip")

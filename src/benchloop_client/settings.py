@@ -190,6 +190,12 @@ def wants_colour(terminal: bool, environ: Mapping[str, str] | None = None) -> bo
     return terminal and env.get("CLICOLOR") != "0" and env.get("TERM") != "dumb"
 
 
+def can_redraw(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a terminal, if there is one, can draw a line anew: `TERM=dumb` says no."""
+    env = os.environ if environ is None else environ
+    return env.get("TERM") != "dumb"
+
+
 def check_key(key: str) -> str:
     """`key` without surrounding line ends. Raises `UsageError`, which does not show it, unless it is printable ASCII without spaces."""
     key = key.strip(" \t\r\n")
@@ -228,14 +234,10 @@ def _trust(cacert: Value, env: Mapping[str, str]) -> Iterator[Trust]:
 
 
 def _hints(found: Resolved, env: Mapping[str, str]) -> Iterator[str]:
-    for name, default in (("api_key", "no key is set"), ("host", "the host is the default one"), ("output_dir", "")):
-        mistaken = f"{_MISTAKEN}{name.upper()}"
+    for name in ("api_key", "host", "output_dir"):
+        mistaken, meant = f"{_MISTAKEN}{name.upper()}", f"{_MEANT}{name.upper()}"
         if env.get(mistaken) and found.values[name].source == "default":
-            yield (
-                f"{mistaken} is set but nothing reads it"
-                + (f", and {default}" if default else "")
-                + f": did you mean {_MEANT}{name.upper()}?"
-            )
+            yield f"{mistaken} is set, but nothing reads it: did you mean {meant}?"
 
 
 def _secrets(key: str | None, proxies: Proxies) -> Iterator[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from benchloop_client.actions.choosing import within
 from benchloop_client.actions.events import Counter
 from benchloop_client.actions.report import Failure, Report
 from benchloop_client.actions.shapes import must_exist
@@ -34,11 +35,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Globs (case counts on every system): `include` and `exclude` over names, `member` over paths inside archives."""
+    """Globs (case counts on every system): `include` and `exclude` over names, `member` over paths inside archives.
+
+    `placeholder`: the documented empty archive stands where one is missing; without it that is a failure.
+    """
 
     include: str | None = None
     exclude: str | None = None
     member: str | None = None
+    placeholder: bool = True
 
     def takes(self, name: str) -> bool:
         """Whether an artifact of that name is wanted."""
@@ -114,8 +119,18 @@ def check(artifact: Artifact, siblings: Iterable[Artifact]) -> None:
         raise IntegrityError(artifact.error_code or "missing_url")
     if Tally(other.name for other in siblings)[artifact.name] > 1:
         raise IntegrityError(f"the server lists several artifacts of the name {artifact.name}; one file cannot hold them all")
-    if artifact.link is not None and Tally(other.link for other in siblings)[artifact.link] > 1:
+    if artifact.link is not None and Tally(_bytes_at(other.link) for other in siblings)[_bytes_at(artifact.link)] > 1:
         raise IntegrityError("the server lists several artifacts behind one address; their contents cannot be told apart")
+
+
+def _bytes_at(link: str | None) -> str | None:
+    """What tells addresses of different bytes apart. The documented download of a job takes no name: a query changes nothing there."""
+    if link is None:
+        return None
+    address = link.partition("#")[0]
+    path = "/" + address.partition("://")[2].partition("/")[2] if "://" in address.partition("?")[0] else address
+    plain = path.partition("?")[0]
+    return plain if plain.endswith("/artifacts/download") else path
 
 
 def listed(work: Work, source: Source, *, choice: Choice) -> tuple[list[dict[str, Any]], Report]:
@@ -163,15 +178,18 @@ def _listed_jobs(work: Work, scope: _Scope, choice: Choice) -> tuple[list[dict[s
 
 
 def known_jobs(work: Work, group_id: str) -> list[str]:
-    """The ids of a group's jobs. Raises `NotFound` for an unknown group."""
+    """The ids of a group's jobs, or of those that are selected. Raises `NotFound` for an unknown group."""
     found = list(job_ids(work, group_id))
-    if not found:
+    if not found and not work.selection:
         must_exist(work.client, group_id)
     return found
 
 
 def task_jobs(work: Work, task_id: str) -> tuple[dict[str, Any], list[str]]:
-    """A download task and its job ids, each once. Raises `IntegrityError` for a task without usable ids, `NotFound` for an unknown one."""
+    """A download task and its job ids (those that are selected), each once.
+
+    Raises `IntegrityError` for a task without usable ids, `NotFound` for an unknown one.
+    """
     task = work.client.download_task(task_id)
     ids = task.get("job_ids") if isinstance(task, dict) else None
     if not isinstance(ids, list) or not all(isinstance(job_id, str) for job_id in ids):
@@ -179,7 +197,7 @@ def task_jobs(work: Work, task_id: str) -> tuple[dict[str, Any], list[str]]:
     found = list(dict.fromkeys(job_id.strip() for job_id in ids if job_id.strip()))
     if not found:
         raise IntegrityError(f"download task {task_id} holds no jobs")
-    return task, found
+    return task, within(work, task_id, found, task.get("group_id"))
 
 
 def members_of(work: Work, job_id: str) -> list[dict[str, Any]]:

@@ -45,6 +45,9 @@ Open = Callable[["str | None"], Content]
 class Destination:
     """The output directory of one run. Safe between threads. `run` names what is done, so that an interrupted run is taken up again."""
 
+    #: Whether files are only planned; then nothing needs to be fetched before `save`.
+    rehearsing = False
+
     def __init__(self, root: Path, *, layout: Layout, run: str = "", skip_existing: bool = False, fsync: bool = False) -> None:
         self.root = root
         self.layout = layout
@@ -71,9 +74,12 @@ class Destination:
     def _opened(self) -> Journal:
         with self._lock:
             if self._journal is None:
-                self._journal = Journal(self.root)
+                self._journal = self._open_journal()
                 self._resumed = bool(self._run) and self._journal.begin(self._run)
             return self._journal
+
+    def _open_journal(self) -> Journal:
+        return Journal(self.root)
 
     @property
     def resumed(self) -> bool:
@@ -105,6 +111,9 @@ class Destination:
         except BenchloopError as error:
             self.journal.add(Entry(path=path, source=source, status="failed", error=str(error)))
             raise
+
+    def announce(self, path: str, size: int | None) -> None:
+        """Take note of how many bytes the server has for `path`; of interest to a rehearsal only."""
 
     def save_json(self, path: str, source: str, chunks: Callable[[], Iterable[bytes]]) -> Outcome:
         """Put JSON text and a line end at `path`."""

@@ -10,11 +10,14 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class CountStarted:
-    """A counter begins: `label` names it, `total` is how many `unit` there will be (None: not known)."""
+    """A counter begins: `label` names it, `total` is how many `unit` there will be (None: not known). `quiet` ones have no lines of their
+    own: they are there for who draws where things stand.
+    """
 
     label: str
     unit: str
     total: int | None
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class Counted:
     total: int | None
     what: str
     timed: bool = False
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +119,18 @@ def unwatched(_event: Event) -> None:
 class Counter:
     """A counter of things dealt with. Called by one thread at a time: pools report in the caller's thread."""
 
-    def __init__(self, watch: Watch, label: str, unit: str, total: int | None, *, timed: bool = False) -> None:
+    def __init__(self, watch: Watch, label: str, unit: str, total: int | None, *, timed: bool = False, quiet: bool = False) -> None:
         self._watch = watch
-        self._label, self._unit, self._total, self._timed = label, unit, total, timed
+        self._label, self._unit, self._total, self._timed, self._quiet = label, unit, total, timed, quiet
         self._done = 0
-        watch(CountStarted(label, unit, total))
+        watch(CountStarted(label, unit, total, quiet))
 
     def step(self, verb: str, detail: str) -> None:
         """One more was dealt with."""
         self._done += 1
-        self._watch(Counted(self._label, self._unit, self._done, self._total, f"{verb} {detail}", self._timed))
+        self._watch(Counted(self._label, self._unit, self._done, self._total, f"{verb} {detail}", self._timed, self._quiet))
 
     def end(self, what: str) -> None:
         """There are no more: says so where the total was not known."""
         if self._total is None:
-            self._watch(Counted(self._label, self._unit, self._done, self._done, what, self._timed))
+            self._watch(Counted(self._label, self._unit, self._done, self._done, what, self._timed, self._quiet))

@@ -6,9 +6,10 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any
 
-from benchloop_client.actions.events import NullAnswer
+from benchloop_client.actions.events import Counter, NullAnswer
 from benchloop_client.actions.layout import Layout, Nested, array_chunks
 from benchloop_client.actions.report import Report
+from benchloop_client.actions.trajectory import lines
 from benchloop_client.actions.work import Work
 
 _IN_MEMORY = 1 << 20
@@ -32,14 +33,15 @@ class Gathered:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def collect(self, wanted: Sequence[str], element: Element) -> Report:
-        """Fetch the element of each id."""
-        layout = self._work.layout.inner()
+    def collect(self, wanted: Sequence[str], element: Element, *, layout: Layout | None = None) -> Report:
+        """Fetch the element of each id, laid out to stand in the array, or as given."""
+        layout = layout or self._work.layout.inner()
 
         def one(piece: tuple[int, str]) -> _Kept:
             return _Kept(piece[0], piece[1], _spooled(element(piece[1], layout)))
 
-        return self._work.run(list(enumerate(wanted)), one, label=lambda piece: piece[1], count=_Appender(self))
+        counter = Counter(self._work.watch, "fetching", "ids", len(wanted), quiet=True)
+        return self._work.run(list(enumerate(wanted)), one, label=lambda piece: piece[1], count=_Appender(self, counter))
 
     def append(self, kept: _Kept) -> None:
         """Move one element from its own temporary file to the common one; a null is left out, as documented."""
@@ -60,6 +62,11 @@ class Gathered:
         elements = (self._element(self._places[index]) for index in sorted(self._places))
         yield from array_chunks(elements, self._work.layout)
         yield b"\n"
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines of all elements in the order asked for, without line ends; for elements collected with a compact layout."""
+        for index in sorted(self._places):
+            yield from lines(self._text(*self._places[index]))
 
     def _element(self, place: tuple[int, int]) -> Nested:
         return Nested(lambda _layout: self._text(*place))
@@ -82,13 +89,14 @@ class _Kept:
 class _Appender:
     """Takes each element as it arrives, in the thread that runs the pool."""
 
-    def __init__(self, gathered: Gathered) -> None:
-        self._gathered = gathered
+    def __init__(self, gathered: Gathered, counter: Counter) -> None:
+        self._gathered, self._counter = gathered, counter
 
     def ended(self, label: str, value: object, *, failed: bool) -> None:
         """Append what arrived."""
         if isinstance(value, _Kept):
             self._gathered.append(value)
+        self._counter.step("fetched", label)
 
 
 def array_of(values: Iterable[Any], layout: Layout) -> Iterator[bytes]:

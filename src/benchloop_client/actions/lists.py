@@ -69,6 +69,23 @@ def whole(kind: ListOf, work: Work, group_id: str, query: Query, *, layout: Layo
         yield from object_chunks((("group_id", group_id), ("total", rows.total), (kind.rows, rows)), layout)
 
 
+def rows(kind: ListOf, work: Work, group_id: str, query: Query, *, layout: Layout) -> Iterator[bytes]:
+    """The rows of one group, each as text with a line end: one page's, or all. Raises `NotFound` for an unknown group."""
+    answer = None if query.everything else kind.page(work, group_id, query)
+    found = kind.listing(work, group_id, query, None) if query.everything else _rows_of(answer, kind)
+    empty = True
+    for row in found:
+        empty = False
+        yield layout.value({"group_id": group_id, **row}) + b"\n"
+    if empty:
+        must_exist(work.client, group_id)
+
+
+def _rows_of(answer: Any, kind: ListOf) -> list[dict[str, Any]]:
+    rows = answer.get(kind.rows) if isinstance(answer, dict) else None
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
 def spooled(listing: paging.Listing, layout: Layout) -> Rows:
     """The rows of a listing in a temporary file; `layout` is that of a row."""
     rows = Rows(layout)

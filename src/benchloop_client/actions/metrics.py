@@ -61,6 +61,16 @@ def group_element(work: Work, group_id: str, *, scope: str, layout: Layout) -> I
     yield from object_chunks(fields, layout)
 
 
+def detail_rows(work: Work, group_id: str, *, layout: Layout) -> Iterator[bytes]:
+    """The metrics of each job of a group as text with a line end. Raises `NotFound` for an unknown group."""
+    empty = True
+    for row in paging.all_metrics(work.client, group_id):
+        empty = False
+        yield layout.value({"group_id": group_id, **row}) + b"\n"
+    if empty:
+        must_exist(work.client, group_id)
+
+
 def download_jobs(work: Work, jobs: Sequence[str], destination: Destination) -> Report:
     """Write `<job>_run_metrics.json` of each job."""
     return work.run(jobs, lambda job_id: save_job(work, job_id, destination))

@@ -3,67 +3,125 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
-from benchloop_client.actions import artifacts, jobs, lists, metrics, tasks, trajectory
-from benchloop_client.actions.artifact_lists import Choice
-from benchloop_client.actions.destination import Content, Destination, beside, in_group
-from benchloop_client.actions.events import Noted, Wrote
+from benchloop_client.actions import artifacts, job_metadata, jobs, lists, metrics, tasks, trajectory
+from benchloop_client.actions.artifact_lists import Choice, known_jobs
+from benchloop_client.actions.destination import Destination
+from benchloop_client.actions.events import Counter, Noted
 from benchloop_client.actions.lists import Query
 from benchloop_client.actions.report import Failure, Report
-from benchloop_client.actions.shapes import must_exist
-from benchloop_client.actions.work import Work, placed
-from benchloop_client.errors import BenchloopError, NotFound
+from benchloop_client.actions.reports import REPORT, Saving
+from benchloop_client.actions.rsi import RSI
+from benchloop_client.actions.work import Work
+from benchloop_client.errors import BenchloopError
 
+#: What there is; a group's resources are fetched in the order of `_Pull.of_group`.
+RESOURCES = ("metrics", "trajectory", "report", "artifacts", "tasks", "jobs", "metadata", "rsi")
+_OF_GROUPS = ("tasks", "jobs")
+#: What a selection of jobs does not narrow.
+_WHOLE = frozenset({"metrics", "tasks", "jobs"})
 _WHAT = "pull step(s)"
 _ALL = Query(page_size=1000, everything=True)
 _Step = tuple[str, Callable[[], "Report | None"]]
 
 
-def pull_groups(work: Work, groups: Sequence[str], destination: Destination, *, resources: Iterable[str]) -> Report:
-    """Fetch the named resources of each group: metrics, trajectory, report, tasks, jobs, artifacts, in this order."""
-    wanted = frozenset(resources)
-    return Report.of_all([_steps(work, group_id, _group_steps(work, group_id, destination, wanted)) for group_id in groups], what=_WHAT)
-
-
-def pull_jobs(work: Work, jobs: Sequence[str], destination: Destination, *, resources: Iterable[str]) -> Report:
-    """Fetch metrics, trajectory, report and artifacts of each job, jobs side by side; tasks and jobs have no meaning here."""
-    wanted = frozenset(resources)
-    if wanted & {"tasks", "jobs"}:
-        work.watch(Noted("tasks and jobs are lists of a group; with -j there is nothing to fetch for them"))
+def pull_groups(
+    work: Work, groups: Sequence[str], destination: Destination, *, resources: Iterable[str], placeholder: bool = True
+) -> Report:
+    """Fetch the named resources of each group, one group after another. Without `placeholder` a missing archive is a failure."""
+    pull = _Pull(work, destination, frozenset(resources), Choice(placeholder=placeholder))
+    if work.selection and pull.wanted & _WHOLE:
+        work.watch(Noted(f"{', '.join(sorted(pull.wanted & _WHOLE))}: of the whole group, whatever jobs are selected"))
+    counter = Counter(work.watch, "pull", "groups", len(groups), quiet=True)
     reports: list[Report] = []
-    for result in work.results(jobs, lambda job_id: _steps(work, job_id, _job_steps(work, job_id, destination, wanted)), ordered=True):
-        failed = isinstance(result.error, BenchloopError)
-        reports.append(Report(0, (Failure(result.item, result.error),)) if failed else result.value)  # type: ignore[arg-type]
+    for group_id in groups:
+        reports.append(_steps(work, group_id, pull.of_group(group_id)))
+        counter.step("pulled", group_id)
+    pull.tell()
     return Report.of_all(reports, what=_WHAT)
 
 
-def _group_steps(work: Work, group_id: str, destination: Destination, wanted: frozenset[str]) -> Iterator[_Step]:
-    if "metrics" in wanted:
-        yield "metrics:overall", _silent(lambda: metrics.save_overall(work, group_id, destination))
-        yield "metrics:detail", _silent(lambda: metrics.save_detail(work, group_id, destination))
-    if "trajectory" in wanted:
-        yield "trajectory", _silent(lambda: trajectory.save_group(work, group_id, destination))
-    if "report" in wanted:
-        yield "report", lambda: _group_reports(work, group_id, destination)
-    if "tasks" in wanted:
-        yield "tasks", _silent(lambda: lists.save(tasks.TASKS, work, group_id, destination, query=_ALL))
-    if "jobs" in wanted:
-        yield "jobs", _silent(lambda: lists.save(jobs.JOBS, work, group_id, destination, query=_ALL))
-    if "artifacts" in wanted:
-        yield "artifacts", lambda: artifacts.download_group(work, group_id, destination, choice=Choice(), quiet=True)
+def pull_jobs(work: Work, jobs: Sequence[str], destination: Destination, *, resources: Iterable[str], placeholder: bool = True) -> Report:
+    """Fetch the named resources of each job, jobs side by side; the lists of groups have no meaning here, which is said."""
+    pull = _Pull(work, destination, frozenset(resources), Choice(placeholder=placeholder))
+    useless = [name for name in _OF_GROUPS if name in pull.wanted]
+    if useless:
+        work.watch(Noted(f"{' and '.join(useless)}: a list of a group; with -j there is nothing to fetch for it"))
+    counter = Counter(work.watch, "pull", "jobs", len(jobs), quiet=True)
+    reports: list[Report] = []
+    for result in work.results(jobs, lambda job_id: _steps(work, job_id, pull.of_job(job_id)), ordered=True):
+        failed = isinstance(result.error, BenchloopError)
+        reports.append(Report(0, (Failure(result.item, result.error),)) if failed else result.value)  # type: ignore[arg-type]
+        counter.step("pulled", result.item)
+    pull.tell()
+    return Report.of_all(reports, what=_WHAT)
 
 
-def _job_steps(work: Work, job_id: str, destination: Destination, wanted: frozenset[str]) -> Iterator[_Step]:
-    if "metrics" in wanted:
-        yield "metrics", _silent(lambda: metrics.save_job(work, job_id, destination))
-    if "trajectory" in wanted:
-        yield "trajectory", _silent(lambda: trajectory.save_job(work, job_id, destination))
-    if "report" in wanted:
-        yield "report", _silent(lambda: _job_report(work, job_id, destination))
-    if "artifacts" in wanted:
-        yield "artifacts", lambda: Report(1, tuple(artifacts.download_job(work, job_id, destination, choice=Choice())))
+class _Pull:
+    """What is wanted, and the steps that it takes."""
+
+    def __init__(self, work: Work, destination: Destination, wanted: frozenset[str], choice: Choice) -> None:
+        self.wanted = wanted
+        self._work, self._destination, self._choice = work, destination, choice
+        self._reports, self._rsi = Saving(REPORT, work, destination), Saving(RSI, work, destination)
+
+    def of_group(self, group_id: str) -> Iterator[_Step]:
+        """The steps of a group, in order."""
+        work, target = self._work, self._destination
+        known = _Jobs(work, group_id)
+        if "metrics" in self.wanted:
+            yield "metrics:overall", _silent(lambda: metrics.save_overall(work, group_id, target))
+            yield "metrics:detail", _silent(lambda: metrics.save_detail(work, group_id, target))
+        if "trajectory" in self.wanted:
+            yield "trajectory", _silent(lambda: trajectory.save_group(work, group_id, target))
+        if "report" in self.wanted:
+            yield "report", lambda: self._reports.group(group_id, jobs=known)
+        if "rsi" in self.wanted:
+            yield "rsi", lambda: self._rsi.group(group_id, jobs=known)
+        if "tasks" in self.wanted:
+            yield "tasks", _silent(lambda: lists.save(tasks.TASKS, work, group_id, target, query=_ALL))
+        if "jobs" in self.wanted:
+            yield "jobs", _silent(lambda: lists.save(jobs.JOBS, work, group_id, target, query=_ALL))
+        if "metadata" in self.wanted:
+            yield "metadata", lambda: job_metadata.save_group(work, group_id, target, jobs=known)
+        if "artifacts" in self.wanted:
+            yield "artifacts", lambda: artifacts.download_group(work, group_id, target, choice=self._choice, jobs=known)
+
+    def of_job(self, job_id: str) -> Iterator[_Step]:
+        """The steps of a job, in order."""
+        work, target = self._work, self._destination
+        if "metrics" in self.wanted:
+            yield "metrics", _silent(lambda: metrics.save_job(work, job_id, target))
+        if "trajectory" in self.wanted:
+            yield "trajectory", _silent(lambda: trajectory.save_job(work, job_id, target))
+        if "report" in self.wanted:
+            yield "report", _silent(lambda: self._reports.job(job_id))
+        if "rsi" in self.wanted:
+            yield "rsi", _silent(lambda: self._rsi.job(job_id))
+        if "metadata" in self.wanted:
+            yield "metadata", _silent(lambda: job_metadata.save_job(work, job_id, target))
+        if "artifacts" in self.wanted:
+            yield "artifacts", lambda: Report(1, tuple(artifacts.download_job(work, job_id, target, choice=self._choice)))
+
+    def tell(self) -> None:
+        """Say how much has no report."""
+        self._reports.lacking.tell(self._work)
+        self._rsi.lacking.tell(self._work)
+
+
+@dataclass
+class _Jobs:
+    """The ids of a group's jobs, asked for at most once, and only if they are needed."""
+
+    work: Work
+    group_id: str
+    _found: list[str] | None = None
+
+    def __call__(self) -> list[str]:
+        if self._found is None:
+            self._found = known_jobs(self.work, self.group_id)
+        return self._found
 
 
 def _steps(work: Work, item: str, steps: Iterable[_Step]) -> Report:
@@ -102,45 +160,3 @@ def _silent(step: Callable[[], object]) -> Callable[[], Report | None]:
         step()
 
     return run
-
-
-def _group_reports(work: Work, group_id: str, destination: Destination) -> Report:
-    """Write `<group>_report.md`, and `<group>/<job>_report.md` of each job that has a report."""
-    found = _answer(lambda: work.client.group_report(group_id))
-    if found is None:
-        must_exist(work.client, group_id)
-        if work.client.server_version() is not None:
-            work.watch(Noted(f"no report for {group_id}"))
-            return Report(1)
-    _save_report(work, beside(group_id, "_report.md"), f"report {group_id}", found, destination)
-
-    def one(job_id: str) -> None:
-        answer = _answer(lambda: work.client.job_report(job_id))
-        _save_report(work, in_group(group_id, f"{job_id}_report.md"), f"report {group_id} {job_id}", answer, destination)
-
-    return work.run(trajectory.job_ids(work, group_id), one)
-
-
-def _job_report(work: Work, job_id: str, destination: Destination) -> None:
-    answer = _answer(lambda: work.client.job_report(job_id))
-    if not _save_report(work, beside(job_id, "_report.md"), f"report {job_id}", answer, destination):
-        work.watch(Noted(f"no report for {job_id}"))
-
-
-def _answer(ask: Callable[[], Any]) -> Any:
-    """The answer, None where there is no report or the server makes none."""
-    try:
-        return ask()
-    except NotFound:
-        return None
-
-
-def _save_report(work: Work, path: str, source: str, answer: Any, destination: Destination) -> bool:
-    """Write the first report's Markdown; false if there is none."""
-    reports = answer.get("reports") if isinstance(answer, dict) else None
-    if not isinstance(reports, list) or not reports or not isinstance(reports[0], dict):
-        return False
-    text = reports[0].get("content") or ""
-    data = text.encode("utf-8", "replace") if isinstance(text, str) else b""
-    placed(work, destination.save(path, source, lambda _etag: Content((data,))), Wrote)
-    return True

@@ -61,7 +61,7 @@ class _Kind:
 
 def _archive(work: Work, task_id: str, destination: Destination, kind: _Kind) -> Report:
     path = beside(task_id, kind.suffix)
-    source = destination.laid_out(f"{kind.suffix} {task_id}")
+    source = destination.laid_out(work.selection.source(f"{kind.suffix} {task_id}", task_id))
     kept = destination.kept(path, source)
     if kept is not None:
         work.watch(Skipped(kept.path))
@@ -71,6 +71,9 @@ def _archive(work: Work, task_id: str, destination: Destination, kind: _Kind) ->
     if not report.ok:
         return report
     task, jobs = found[0]
+    if destination.rehearsing:
+        destination.save(path, source, lambda _etag: Content(()))
+        return Report(1)
     parts = Parts(destination.root, path, keep=destination.resumed)
     outcomes = _fetched(work, parts, jobs, kind, destination.layout)
     report = Report(

@@ -13,7 +13,7 @@ from benchloop_client.actions.lists import OnPage, Query
 from benchloop_client.actions.report import Report
 from benchloop_client.actions.work import Work
 
-__all__ = ["TASKS", "Query", "download", "element"]
+__all__ = ["TASKS", "Query", "download", "element", "rows"]
 
 
 class _Tasks:
@@ -35,6 +35,11 @@ TASKS = _Tasks()
 def element(work: Work, group_id: str, query: Query, *, layout: Layout) -> Iterator[bytes]:
     """The object of one group as text: one page's answer, or all tasks. Raises `NotFound` for an unknown group."""
     return lists.element(TASKS, work, group_id, query, layout=layout)
+
+
+def rows(work: Work, group_id: str, query: Query, *, layout: Layout) -> Iterator[bytes]:
+    """The tasks of one group, each as text with a line end."""
+    return lists.rows(TASKS, work, group_id, query, layout=layout)
 
 
 def download(work: Work, groups: Sequence[str], destination: Destination, *, query: Query) -> Report:

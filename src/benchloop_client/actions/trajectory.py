@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
+
 from benchloop_client import paging
+from benchloop_client.actions.choosing import choose, size_of
 from benchloop_client.actions.destination import Content, Destination, beside, in_group
 from benchloop_client.actions.events import Counter, Noted, Wrote
 from benchloop_client.actions.layout import Documents, Layout, object_chunks
 from benchloop_client.actions.report import Report
 from benchloop_client.actions.shapes import must_exist
-from benchloop_client.actions.work import Counted, Work, placed
+from benchloop_client.actions.work import Counted, Work, moving, placed
 from benchloop_client.client import Stream
 from benchloop_client.contract.trajectory import is_absent
-from benchloop_client.errors import ApiError, NotFound
+from benchloop_client.errors import ApiError, IntegrityError, NotFound
+
+_SUFFIX = "_trajectory.json"
 
 
 def document(work: Work, job_id: str) -> bytes:
     """The E10 document as the server wrote it."""
     with work.client.job_trajectory_stream(job_id) as stream:
-        return checked(stream, job_id)
+        return checked(work, stream, job_id)
 
 
-def checked(stream: Stream, job_id: str) -> bytes:
+def checked(work: Work, stream: Stream, job_id: str) -> bytes:
     """All of an answer that must be JSON. Raises `ApiError` for a web page."""
     if stream.html:
         raise ApiError(stream.status, f"a web page came instead of the trajectory of {job_id}")
-    return stream.read()
+    return b"".join(moving(stream, beside(job_id, _SUFFIX), work.watch))
 
 
 def job_element(work: Work, job_id: str, *, layout: Layout) -> Iterator[bytes]:
@@ -36,11 +41,18 @@ def job_element(work: Work, job_id: str, *, layout: Layout) -> Iterator[bytes]:
 
 def group_element(work: Work, group_id: str, *, layout: Layout) -> Iterator[bytes]:
     """`{group_id, trajectories}` as text, documents in the order of the job list. Raises `NotFound` for an unknown group."""
-    source = _Lines(work, group_id) if work.client.has("group-lines") else _OneByOne(work, group_id)
+    source = _documents_of(work, group_id)
     yield from object_chunks((("group_id", group_id), ("trajectories", Documents(source.documents()))), layout)
     without = source.jobs - source.found
     if without > 0:
         work.watch(Noted(f"{without} of {source.jobs} job(s) in {group_id} have no trajectory"))
+
+
+def group_rows(work: Work, group_id: str, *, layout: Layout) -> Iterator[bytes]:
+    """The documents of a group, each as text with a line end, in the order of the job list. Raises `NotFound` for an unknown group."""
+    source = _documents_of(work, group_id)
+    for text in source.documents():
+        yield layout.text(text) + b"\n"
 
 
 def download_jobs(work: Work, jobs: Sequence[str], destination: Destination) -> Report:
@@ -63,17 +75,30 @@ def save_job(work: Work, job_id: str, destination: Destination) -> object:
         stream = work.client.job_trajectory_stream(job_id, etag=etag)
         if stream.unchanged:
             return Content((), unchanged=True, close=stream.close)
-        return Content(_laid_out(stream, job_id, layout), etag=stream.etag, close=stream.close)
+        return Content(_laid_out(work, stream, job_id, layout), etag=stream.etag, close=stream.close)
 
     source = destination.laid_out(f"job_trajectory {job_id}")
-    return placed(work, destination.save(beside(job_id, "_trajectory.json"), source, content), Wrote)
+    path = beside(job_id, _SUFFIX)
+    if destination.rehearsing:
+        destination.announce(path, _size_of(work.client.job(job_id)))
+    return placed(work, destination.save(path, source, content), Wrote)
 
 
 def save_group(work: Work, group_id: str, destination: Destination) -> object:
     """Write `<group>/trajectory.json`; returns its path."""
     path = in_group(group_id, "trajectory.json")
-    outcome = destination.save_json(path, f"group_trajectory {group_id}", lambda: group_element(work, group_id, layout=destination.layout))
+    source = work.selection.source(f"group_trajectory {group_id}", group_id)
+    if destination.rehearsing:
+        destination.announce(path, size_of(work, group_id))
+    outcome = destination.save_json(path, source, lambda: group_element(work, group_id, layout=destination.layout))
     return placed(work, outcome, Wrote)
+
+
+def _documents_of(work: Work, group_id: str) -> _Lines | _OneByOne:
+    """One stream where the server offers that, unless only few of the jobs are wanted."""
+    if work.client.has("group-lines") and (not work.selection or choose(work, group_id).mostly):
+        return _Lines(work, group_id)
+    return _OneByOne(work, group_id)
 
 
 class _Lines:
@@ -84,11 +109,17 @@ class _Lines:
         self.jobs = self.found = 0
 
     def documents(self) -> Iterator[bytes]:
-        group = self._work.client.group(self._group_id)
-        self.jobs = int(group.get("present") or 0) if isinstance(group, dict) else 0
-        with self._work.client.group_trajectory_lines(self._group_id) as stream:
-            for line in lines(stream):
+        work, group_id = self._work, self._group_id
+        group = work.client.group(group_id)
+        wanted = frozenset(choose(work, group_id).jobs) if work.selection else None
+        self.jobs = len(wanted) if wanted is not None else int(group.get("present") or 0) if isinstance(group, dict) else 0
+        counter = Counter(work.watch, f"trajectories of {group_id}", "jobs", self.jobs, quiet=True)
+        with work.client.group_trajectory_lines(group_id) as stream:
+            for line in lines(moving(stream, in_group(group_id, "trajectory.json"), work.watch)):
+                if wanted is not None and _job_of(line) not in wanted:
+                    continue
                 self.found += not is_absent(line)
+                counter.step("fetched", "")
                 yield line
 
 
@@ -100,8 +131,10 @@ class _OneByOne:
         self.jobs = self.found = 0
 
     def documents(self) -> Iterator[bytes]:
+        counter = Counter(self._work.watch, f"trajectories of {self._group_id}", "jobs", None, quiet=True)
         for result in self._work.results(self._ids(), lambda job_id: document(self._work, job_id), ordered=True):
             self.jobs += 1
+            counter.step("fetched", result.item)
             if isinstance(result.error, NotFound):
                 continue
             if result.error is not None:
@@ -109,18 +142,22 @@ class _OneByOne:
             assert result.value is not None
             self.found += not is_absent(result.value)
             yield result.value
+        counter.end("fetched")
 
     def _ids(self) -> Iterator[str]:
         empty = True
         for job_id in job_ids(self._work, self._group_id):
             empty = False
             yield job_id
-        if empty:
+        if empty and not self._work.selection:
             must_exist(self._work.client, self._group_id)
 
 
 def job_ids(work: Work, group_id: str) -> Iterator[str]:
-    """The ids of a group's jobs in the order of the list. Raises `ApiError` for a row without one."""
+    """The ids of a group's jobs in the order of the list, or of those that are selected. Raises `ApiError` for a row without one."""
+    if work.selection:
+        yield from choose(work, group_id).jobs
+        return
     for row in paging.all_jobs(work.client, group_id):
         if not isinstance(row.get("job_id"), str) or not row["job_id"]:
             raise ApiError(200, f"a row in the job list of {group_id} has no job_id")
@@ -143,8 +180,25 @@ def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def _laid_out(stream: Stream, job_id: str, layout: Layout) -> Iterator[bytes]:
-    body = checked(stream, job_id)
+class _Named(msgspec.Struct):
+    trajectory_id: str = ""
+
+
+def _job_of(text: bytes) -> str:
+    """The job of a document of our server."""
+    try:
+        return msgspec.json.decode(text, type=_Named).trajectory_id
+    except msgspec.DecodeError:
+        raise IntegrityError("a line of the group's trajectories is no document") from None
+
+
+def _size_of(job: object) -> int | None:
+    size = job.get("trajectory_bytes") if isinstance(job, dict) else None
+    return size if isinstance(size, int) else None
+
+
+def _laid_out(work: Work, stream: Stream, job_id: str, layout: Layout) -> Iterator[bytes]:
+    body = checked(work, stream, job_id)
     if body.strip() == b"null":
         raise ApiError(stream.status, f"the server's answer for the trajectory of {job_id} is null; nothing was written")
     yield layout.text(body)

@@ -8,16 +8,33 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from benchloop_client.actions.destination import Outcome
-from benchloop_client.actions.events import Counter, Event, Skipped, Watch, unwatched
+from benchloop_client.actions.events import Counter, Event, Moved, Skipped, Watch, unwatched
 from benchloop_client.actions.layout import Layout
 from benchloop_client.actions.report import Failure, Report
-from benchloop_client.client import Client
+from benchloop_client.actions.selection import EVERY, Selection
+from benchloop_client.client import Client, Stream
 from benchloop_client.contract.ids import BadId
 from benchloop_client.errors import BenchloopError, IntegrityError, LocalError
 from benchloop_client.transfer import pool
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
+
+_MOSTLY = 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The jobs that are wanted, in the order of the job list, out of how many; `size` is what their trajectories come to in bytes."""
+
+    jobs: tuple[str, ...]
+    of: int
+    size: int | None
+
+    @property
+    def mostly(self) -> bool:
+        """Whether that is so large a part of the group that one stream of everything is cheaper than a request for each."""
+        return len(self.jobs) >= self.of * _MOSTLY
 
 
 @dataclass(frozen=True)
@@ -27,6 +44,10 @@ class Work:
     client: Client
     watch: Watch = unwatched
     layout: Layout = field(default_factory=Layout)
+    #: Which jobs of groups and download tasks are meant, where an action is about all of them.
+    selection: Selection = EVERY
+    #: What that came to, for each group that was looked at.
+    chosen: dict[str, Chosen] = field(default_factory=dict)
 
     def results(self, items: Iterable[Item], task: Callable[[Item], Value], *, ordered: bool = False) -> Iterator[pool.Result[Item, Value]]:
         """`task(item)` for each item on the pool of threads; errors that are not ours are raised, ours are in the results.
@@ -106,6 +127,16 @@ class Counted:
     def ended(self, label: str, value: object, *, failed: bool) -> None:
         """One item ended."""
         self.counter.step("failed" if failed else self.verb, label if failed or value is None else str(value))
+
+
+def moving(stream: Stream, name: str, watch: Watch) -> Iterator[bytes]:
+    """The plain bytes of a stream, whoever watches being told of each piece."""
+    try:
+        for chunk in stream:
+            watch(Moved(name, stream.received, stream.wire_length))
+            yield chunk
+    finally:
+        watch(Moved(name, stream.received, stream.received))
 
 
 def placed(work: Work, outcome: Outcome, event: Callable[[Path], Event]) -> Path:

@@ -30,8 +30,8 @@ def _typed_unseen(question: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """`stdout` takes bytes; a stream is None where the process has none. `clock` counts seconds. Without `open_update` nobody looks for a
-    newer version.
+    """`stdout` takes bytes; a stream is None where the process has none. `clock` counts seconds; with `ticks` a progress line is drawn also
+    while nothing happens. Without `open_update` nobody looks for a newer version.
     """
 
     stdin: TextIO | None
@@ -41,6 +41,7 @@ class Env:
     load_settings: Callable[[settings.Flags], settings.Settings]
     open_client: Callable[[settings.Settings, threading.Event], client.Client]
     open_update: Callable[[settings.Settings], update_notice.UpdateNotice] | None = None
+    ticks: bool = False
     ask_hidden: Callable[[str], str] = _typed_unseen
 
     @classmethod
@@ -54,4 +55,5 @@ class Env:
             load_settings=lambda flags: settings.load(flags),  # noqa: PLW0108 - a bare name would import it now
             open_client=lambda loaded, cancel: client.Client(loaded, cancel),  # noqa: PLW0108 - a bare name would import it now
             open_update=lambda loaded: update_notice.UpdateNotice.real(loaded),  # noqa: PLW0108 - a bare name would import it now
+            ticks=True,
         )

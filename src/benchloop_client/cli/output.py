@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import IO, TYPE_CHECKING, TextIO
 
+from benchloop_client.cli import tty
 from benchloop_client.cli.lazy import lazy
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class Output:
         self.level = Level.USUAL
         #: Failures are JSON records instead of `[error]` lines.
         self.records = False
+        #: False for a terminal that takes text only.
+        self.can_redraw = True
         self.redact: Callable[[str], str] = lambda text: text
         self._stdout, self._stderr = stdout, stderr
         self._lock = threading.RLock()
@@ -43,8 +46,17 @@ class Output:
 
     @property
     def terminal(self) -> bool:
-        """True if stderr is a person's terminal that can redraw a line."""
-        return self._stderr is not None and self._stderr.isatty() and os.name == "posix"
+        """True if stderr is a person's terminal."""
+        return tty.is_terminal(self._stderr)
+
+    @property
+    def redraws(self) -> bool:
+        """True if a line on stderr can be drawn anew."""
+        return self.can_redraw and self.level > Level.QUIET and self.terminal and os.name == "posix"
+
+    def columns(self, otherwise: int) -> int:
+        """The width of the terminal behind stderr."""
+        return tty.columns_of(self._stderr, otherwise)
 
     def data(self, chunk: bytes) -> None:
         """Write data. Raises `BrokenPipeError` when nobody reads it any more."""
@@ -107,8 +119,10 @@ class Output:
         with self._lock:
             if self._stderr is None or self.level is Level.QUIET or not (text or self._drawn):
                 return
-            self._put(f"\r{text}{' ' * max(0, self._drawn - len(text))}" + ("" if text else "\r"))
-            self._drawn = len(text)
+            text = self.redact(text)
+            width = tty.cells(text)
+            self._put(f"\r{text}{' ' * max(0, self._drawn - width)}" + ("" if text else "\r"))
+            self._drawn = width
 
     def discard_stdout(self) -> None:
         """Send whatever is still buffered nowhere: the reader has gone, and Python's own exit must not complain about it."""
@@ -128,7 +142,7 @@ class Output:
     def _line(self, text: str) -> None:
         with self._lock:
             self.draw("")
-            self._put(self.redact(text) + "\n")
+            self._put(tty.visible(self.redact(text)) + "\n")
 
     def _put(self, text: str) -> None:
         if self._stderr is None:

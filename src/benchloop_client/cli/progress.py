@@ -1,41 +1,67 @@
-"""Turns what an action reports into the documented lines on stderr: few on a log, one redrawn line on a terminal."""
+"""Turns what an action reports into lines on stderr: one steady line that is drawn anew on a terminal, few lines on a log."""
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Callable
 from functools import singledispatchmethod
 
 from benchloop_client.actions import events
-from benchloop_client.cli import problems
-from benchloop_client.cli.output import Output
+from benchloop_client.cli import problems, tty
+from benchloop_client.cli.meters import NO_TIME, Counter, File, Rate, bar, duration, shortened, size
+from benchloop_client.cli.output import Level, Output
+
+__all__ = ["Progress", "Ticker", "duration", "shortened", "size"]
 
 _LOG_EVERY = 5.0
 _DRAW_EVERY = 0.1
-_BAR = 20
-_NAME = 32
+#: How many lines of one sort are shown one by one; the others are counted. Together with a start and an end they stay below a hundred.
+_SHOWN = {"file": 30, "counter": 20, "note": 15, "warning": 15}
+_MORE = {"file": "file(s)", "note": "note(s)", "warning": "warning(s)"}
+_PREFIX = "[progress] "
+_OTHERWISE = 80
 
 
 class Progress:
-    """Call it with each event. Safe to call from several threads."""
+    """Call it with each event. Safe to call from several threads. `moved` tells how many bytes came and went so far."""
 
-    def __init__(self, output: Output, clock: Callable[[], float]) -> None:
-        self._output, self._clock = output, clock
+    def __init__(self, output: Output, clock: Callable[[], float], *, moved: Callable[[], int] = lambda: 0, single: bool = False) -> None:
+        """`single`: there is one request at a time, so the line shows the bytes of its file."""
+        self._output, self._clock, self._single = output, clock, single
         self._lock = threading.Lock()
-        self._began: dict[str, float] = {}
-        self._said: dict[str, float] = {}
-        self._files: dict[str, _File] = {}
-        self._drawn = 0.0
+        self._counters: dict[str, Counter] = {}
+        self._files: dict[str, File] = {}
+        self._rate = Rate(moved)
+        self._told: dict[str, int] = {}
+        self._drawn_at, self._said_at = float("-inf"), float("-inf")
+        self._closed = False
+        #: Files are only planned: nothing is said about them.
+        self.rehearsing = False
 
     def __call__(self, event: events.Event) -> None:
         """Show one event."""
         with self._lock:
             self._show(event)
 
+    def tick(self) -> None:
+        """Show where things stand, if it is time; called now and then by a thread, so that the line lives while a server is slow."""
+        with self._lock:
+            if self._closed or not (self._counters or self._files):
+                return
+            if self._output.redraws:
+                self._draw()
+            elif self._due():
+                self._output.progress(self._state(self._clock()))
+
     def close(self) -> None:
-        """Clear the redrawn line."""
-        self._output.draw("")
+        """Clear the drawn line for good, and say how much was only counted."""
+        with self._lock:
+            self._closed = True
+            self._output.draw("")
+            for sort, name in _MORE.items():
+                more = self._told.pop(sort, 0) - _SHOWN[sort]
+                if more > 0:
+                    self._output.note(f"… and {more} more {name} (-v shows each)")
 
     @singledispatchmethod
     def _show(self, event: object) -> None:
@@ -43,47 +69,59 @@ class Progress:
 
     @_show.register
     def _(self, event: events.CountStarted) -> None:
-        self._began[event.label] = self._said[event.label] = self._clock()
-        self._output.progress(f"{event.label}: total={_or_question(event.total)} {event.unit}")
+        now = self._clock()
+        self._counters.pop(event.label, None)
+        if event.total != 0:
+            self._counters[event.label] = Counter(event.label, event.unit, event.total, now)
+        self._rate.look(now)
+        if self._said_at < 0:
+            self._said_at = now
+        if not event.quiet and self._few("counter"):
+            self._said_at = now
+            self._output.progress(f"{event.label}: total={_or_question(event.total)} {event.unit}")
 
     @_show.register
     def _(self, event: events.Counted) -> None:
-        last = event.done == event.total
-        text = f"{event.label}: {event.done}/{_or_question(event.total)} {event.unit}, {event.what}"
-        if event.timed:
-            text += self._times(event)
-        if self._due(event.label, _LOG_EVERY) or last:
-            self._output.progress(text)
-        elif self._output.terminal:
-            self._draw(f"[progress] {text}")
+        now = self._clock()
+        counter = self._counters.setdefault(event.label, Counter(event.label, event.unit, event.total, now))
+        counter.done, counter.total = event.done, event.total
+        if counter.ended:
+            del self._counters[event.label]
+        if counter.ended and not event.quiet and self._few("counter"):
+            self._said_at = now
+            self._output.progress(_counted(event, counter, now))
+        elif self._output.redraws:
+            self._draw()
+        elif self._counters and self._due():
+            self._output.progress(self._state(now) if event.quiet else _counted(event, counter, now))
 
     @_show.register
     def _(self, event: events.Moved) -> None:
         now = self._clock()
-        file = self._files.setdefault(event.name, _File(now))
+        file = self._files.setdefault(event.name, File(event.name, now))
         file.done, file.total = event.done, event.total
-        if event.total is not None and event.done >= event.total:
+        if file.ended:
             del self._files[event.name]
-        if self._output.terminal:
-            self._draw(file.drawn(event.name, now, len(self._files)))
-        elif now - file.began >= _LOG_EVERY and self._due("bytes", _LOG_EVERY):
-            self._output.progress(file.logged(event.name, now))
+        if self._output.redraws:
+            self._draw()
+        elif now - file.began >= _LOG_EVERY and self._due():
+            self._output.progress(self._state(now) if self._counters else file.logged(now))
 
     @_show.register
     def _(self, event: events.Wrote) -> None:
-        self._output.note(f"wrote {event.path}{f' ({event.note})' if event.note else ''}")
+        self._file(f"wrote {event.path}{f' ({event.note})' if event.note else ''}")
 
     @_show.register
     def _(self, event: events.Downloaded) -> None:
-        self._output.note(f"downloaded {event.path}")
+        self._file(f"downloaded {event.path}")
 
     @_show.register
     def _(self, event: events.Skipped) -> None:
-        self._output.note(f"skip existing {event.path}")
+        self._file(f"skip existing {event.path}")
 
     @_show.register
     def _(self, event: events.Filtered) -> None:
-        self._output.note(f"skip filtered {event.name}")
+        self._file(f"skip filtered {event.name}")
 
     @_show.register
     def _(self, event: events.Archiving) -> None:
@@ -91,11 +129,13 @@ class Progress:
 
     @_show.register
     def _(self, event: events.Noted) -> None:
-        self._output.note(event.text)
+        if self._few("note"):
+            self._output.note(event.text)
 
     @_show.register
     def _(self, event: events.Warned) -> None:
-        self._output.warning(event.text)
+        if self._few("warning"):
+            self._output.warning(event.text)
 
     @_show.register
     def _(self, event: events.NullAnswer) -> None:
@@ -106,74 +146,88 @@ class Progress:
     def _(self, event: events.Traced) -> None:
         self._output.debug(event.text)
 
-    def _due(self, key: str, every: float) -> bool:
+    def _file(self, text: str) -> None:
+        if not self.rehearsing and self._few("file"):
+            self._output.note(text)
+
+    def _few(self, sort: str) -> bool:
+        """Whether there were few lines of this sort so far, or all of them are wanted."""
+        self._told[sort] = self._told.get(sort, 0) + (self._output.level is not Level.VERBOSE)
+        return self._told[sort] <= _SHOWN[sort]
+
+    def _due(self) -> bool:
+        """Whether a log may get another line; then it is taken as said."""
         now = self._clock()
-        if now - self._said.get(key, 0.0) < every:
+        if now - self._said_at < _LOG_EVERY:
             return False
-        self._said[key] = now
+        self._said_at = now
         return True
 
-    def _draw(self, text: str) -> None:
+    def _draw(self) -> None:
         now = self._clock()
-        if now - self._drawn >= _DRAW_EVERY:
-            self._drawn = now
-            self._output.draw(text[: shutil.get_terminal_size().columns - 1])
+        if not self._closed and (self._counters or self._files) and now - self._drawn_at >= _DRAW_EVERY:
+            self._drawn_at = now
+            self._output.draw(self._line(now, self._output.columns(_OTHERWISE) - 1))
 
-    def _times(self, event: events.Counted) -> str:
-        elapsed = self._clock() - self._began.get(event.label, self._clock())
-        if not event.total or not event.done:
-            return f", elapsed={duration(elapsed)}"
-        return f", elapsed={duration(elapsed)}, eta={duration(elapsed / event.done * (event.total - event.done))}"
+    def _line(self, now: float, columns: int) -> str:
+        """Where things stand, in one line of at most so many columns: first the bar goes, then most of the label."""
+        name, gauge, numbers = self._parts(now)
+        room = columns - len(_PREFIX) - len(numbers) - 1
+        for label in (f"{name} {gauge}" if gauge else name, name, shortened(name, max(room, 8))):
+            if tty.cells(label) <= room:
+                break
+        return tty.fitted(f"{_PREFIX}{label} {numbers}", columns)
 
+    def _state(self, now: float) -> str:
+        """Where things stand, for a log."""
+        name, _, numbers = self._parts(now)
+        return f"{name}: {numbers}"
 
-class _File:
-    """The bytes of one file under way."""
+    def _parts(self, now: float) -> tuple[str, str, str]:
+        """Label, bar (or nothing) and numbers."""
+        shown = self._shown_counters()
+        file = next(iter(self._files.values()), None)
+        if file is not None and (self._single or not shown):
+            counter = shown[0] if shown else None
+            position = f"[{min(counter.done + 1, counter.total or counter.done + 1)}/{_or_question(counter.total)}] " if counter else ""
+            return position + shortened(file.name), bar(file.share), f"{file.numbers(now)}{self._active()}"
+        first = shown[0]
+        share = first.share if len(shown) == 1 else first.share_with(shown[-1])
+        counts = ", ".join(counter.counts for counter in shown)
+        rate = self._rate.look(now)
+        eta = duration((now - first.began) * (1 - share) / share) if share else file.time_left(now) if file is not None else NO_TIME
+        return first.label, bar(share), f"{counts} {size(self._rate.total)} {size(int(rate))}/s eta={eta}{self._active()}"
 
-    def __init__(self, began: float) -> None:
-        self.began = began
-        self.done = 0
-        self.total: int | None = None
+    def _shown_counters(self) -> list[Counter]:
+        """The outermost counter under way, and the one that began last inside it; one that only goes to 1 stands back for others."""
+        under_way = list(self._counters.values())
+        telling = [counter for counter in under_way if counter.total != 1] or under_way
+        return [telling[0], telling[-1]] if len(telling) > 1 else telling
 
-    def logged(self, name: str, now: float) -> str:
-        """As a line of a log."""
-        known = f"/{size(self.total)}" if self.total else ""
-        return f"{shortened(name)} {size(self.done)}{known} {self._speed(now)}"
-
-    def drawn(self, name: str, now: float, active: int) -> str:
-        """As a redrawn line, with a bar where the length is known."""
-        others = f" ({active} active)" if active > 1 else ""
-        if not self.total:
-            return f"{shortened(name)} {size(self.done)} {self._speed(now)}{others}"
-        filled = min(_BAR, _BAR * self.done // self.total)
-        bar = f"[{'#' * filled}{'-' * (_BAR - filled)}]"
-        rate = self.done / max(now - self.began, 1e-6)
-        eta = duration((self.total - self.done) / rate) if rate else "--:--"
-        return f"{shortened(name)} {bar} {size(self.done)}/{size(self.total)} {self._speed(now)} eta={eta}{others}"
-
-    def _speed(self, now: float) -> str:
-        return f"{size(int(self.done / max(now - self.began, 1e-6)))}/s"
-
-
-def duration(seconds: float) -> str:
-    """MM:SS, or HH:MM:SS from one hour on."""
-    minutes, rest = divmod(max(0, int(seconds)), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours:02}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
+    def _active(self) -> str:
+        return f" ({len(self._files)} active)" if len(self._files) > 1 and not self._single else ""
 
 
-def size(count: int) -> str:
-    """Bytes in decimal units: `B` whole, `kB`, `MB`, `GB` with one decimal."""
-    if count < 1000:
-        return f"{count} B"
-    for unit, limit in (("kB", 1e3), ("MB", 1e6)):
-        if count < limit * 1000:
-            return f"{count / limit:.1f} {unit}"
-    return f"{count / 1e9:.1f} GB"
+class Ticker:
+    """A thread that lets a progress line live; ends by `stop`, or with the process."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._stopped = threading.Event()
+        threading.Thread(target=self._run, name="benchloop-progress", daemon=True).start()
+
+    def stop(self) -> None:
+        """Tick no more."""
+        self._stopped.set()
+
+    def _run(self) -> None:
+        while not self._stopped.wait(_DRAW_EVERY * 2):
+            self._progress.tick()
 
 
-def shortened(name: str) -> str:
-    """The last part of a name that is too long for a line."""
-    return name if len(name) <= _NAME else f"…{name[-(_NAME - 1) :]}"
+def _counted(event: events.Counted, counter: Counter, now: float) -> str:
+    text = f"{event.label}: {event.done}/{_or_question(event.total)} {event.unit}, {event.what}"
+    return text + counter.times(now) if event.timed else text
 
 
 def _or_question(total: int | None) -> str:

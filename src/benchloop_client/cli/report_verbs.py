@@ -13,6 +13,7 @@ from benchloop_client.cli.session import Session
 
 if TYPE_CHECKING:
     from benchloop_client.actions import reports as actions
+    from benchloop_client.actions import selection
 else:
     actions = lazy("benchloop_client.actions.reports")
 
@@ -30,6 +31,7 @@ def add(resource: click.Group, kind: Callable[[], actions.Kind]) -> None:
 def _add_get(resource: click.Group, name: str, kind: Callable[[], actions.Kind]) -> None:
     @resource.command(cls=options.Leaf, example=f"bl {name} get -j J1")
     @options.target_options()
+    @options.print_options()
     @ask.with_session
     def get(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...]) -> int:
         """Print one JSON array, the server's answer for each group or job."""
@@ -46,11 +48,14 @@ def _add_download(resource: click.Group, name: str, kind: Callable[[], actions.K
         help=f"Write the Markdown to JOB_{name}.md, or to GROUP_{name}.md and GROUP/JOB_{name}.md. What has none gets no file.",
     )
     @options.target_options()
+    @options.selection_options()
     @options.save_options()
     @ask.with_session
-    def download(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], save: options.Save) -> int:
+    def download(
+        session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], select: selection.Selection, save: options.Save
+    ) -> int:
         wanted = ask.targets(session, groups, jobs)
-        work = ask.job(session)
+        work = ask.job_on(session, wanted, select)
         if wanted.jobs:
             return ask.save_files(session, save, wanted.jobs, lambda target: actions.download_jobs(kind(), work, wanted.jobs, target))
         return ask.save_files(session, save, wanted.groups, lambda target: actions.download_groups(kind(), work, wanted.groups, target))

@@ -17,11 +17,15 @@ from benchloop_client.cli.output import Level, Output
 if TYPE_CHECKING:
     from benchloop_client import client, settings
     from benchloop_client.actions import layout
-    from benchloop_client.cli import progress, update_notice
+    from benchloop_client.cli import formats, progress, update_notice
 else:
+    formats = lazy("benchloop_client.cli.formats")
     settings = lazy("benchloop_client.settings")
     layout = lazy("benchloop_client.actions.layout")
     progress = lazy("benchloop_client.cli.progress")
+
+#: What `--format` takes; the first is the default.
+FORMATS = ("json", "jsonl", "csv", "table")
 
 KEY_IN_SIGHT = (
     "a key on the command line shows in process lists and in the shell's history: "
@@ -38,6 +42,7 @@ class Session:
         #: Set by Ctrl-C; every request and every pool ends soon after.
         self.cancel = threading.Event()
         self._output = Output(env.stdout, env.stderr)
+        self._ticker: progress.Ticker | None = None
         self._update: update_notice.UpdateNotice | None = None
         self._key_stream: tuple[TextIO | None] | None = None
 
@@ -130,7 +135,20 @@ class Session:
     @cached_property
     def watch(self) -> progress.Progress:
         """Shows what actions report."""
-        return progress.Progress(self.output, self.env.clock)
+        self._output.can_redraw = settings.can_redraw()
+        watch = progress.Progress(self.output, self.env.clock, moved=self.client.moved_bytes, single=self.settings.concurrency == 1)
+        if self.env.ticks:
+            self._ticker = progress.Ticker(watch)
+        return watch
+
+    @property
+    def style(self) -> formats.Style:
+        """How records are printed. Raises `click.UsageError` for fields of JSON, which is the documented array as it is."""
+        name = self.given.get("format") or FORMATS[0]
+        fields = tuple(dict.fromkeys(field.strip() for field in (self.given.get("fields") or "").split(",") if field.strip()))
+        if fields and name == FORMATS[0]:
+            raise click.UsageError("--fields needs --format jsonl, csv or table")
+        return formats.Style(name, fields)
 
     @property
     def layout(self) -> layout.Layout:
@@ -140,6 +158,8 @@ class Session:
 
     def close(self) -> None:
         """Take down the progress line, say if a newer version is out, and give the connections back."""
+        if self._ticker is not None:
+            self._ticker.stop()
         if "watch" in self.__dict__:
             self.watch.close()
         if self._update is not None and not self.cancel.is_set():

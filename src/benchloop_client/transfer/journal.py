@@ -48,11 +48,16 @@ class _Mark(msgspec.Struct, frozen=True, kw_only=True):
 class Journal:
     """The journal of one output directory; safe between threads, and between processes that append at the same time.
 
+    `read_only`: what is there can be looked up, nothing is made or written.
+
     Memory: a few dozen bytes for each path, whatever the entries hold. A torn line, the last one or one in the middle, is skipped.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, read_only: bool = False) -> None:
         self.path = root / FOLDER / NAME
+        self._read_only = read_only
+        if read_only and not self.path.is_file():
+            self.path = Path(os.devnull)
         self._root = root
         self._lock = threading.Lock()
         self._offsets: dict[int, int] = {}
@@ -139,6 +144,8 @@ class Journal:
 
     def _opened(self) -> int:
         try:
+            if self._read_only:
+                return os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
             self.path.parent.mkdir(parents=True, exist_ok=True)
             return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
         except OSError as error:
@@ -151,6 +158,8 @@ class Journal:
 
     def _write(self, line: bytes) -> int:
         """Append one line in one write, so that lines of several processes do not mix, and return where it begins."""
+        if self._read_only:
+            return 0
         try:
             written = os.write(self._handle, line)
             if written < len(line):
@@ -164,6 +173,8 @@ class Journal:
 
     def _sync(self) -> None:
         self._synced_at = time.monotonic()
+        if self._read_only:
+            return
         try:
             os.fsync(self._handle)
         except OSError:
@@ -183,7 +194,7 @@ class Journal:
             for line in file:
                 self._index(line, offset)
                 offset += len(line)
-        if not line.endswith(b"\n"):
+        if not line.endswith(b"\n") and not self._read_only:
             os.write(self._handle, b"\n")
 
     def _index(self, line: bytes, offset: int) -> None:

@@ -31,6 +31,7 @@ def command() -> None:
 @click.option("--step", type=int, metavar="N", help="Only jobs of this training step.")
 @click.option("--error-type", metavar="TEXT", help="Only jobs that ended with this error.")
 @click.option("--reward-valid", type=bool, metavar="BOOL", help="Only jobs whose reward is (true) or is not (false) valid.")
+@options.print_options()
 @ask.with_session
 def create(session: Session, *, groups: tuple[str, ...], filters: dict[str, Any], **more: Any) -> int:
     """Print one JSON array with the task of each group."""
@@ -43,6 +44,7 @@ def create(session: Session, *, groups: tuple[str, ...], filters: dict[str, Any]
 
 @command.command(cls=options.Leaf, example="bl download-tasks get T1")
 @click.argument("task")
+@options.print_options()
 @ask.with_session
 def get(session: Session, *, task: str) -> int:
     """Print one JSON array with the task and its job ids."""

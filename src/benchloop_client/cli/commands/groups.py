@@ -24,6 +24,7 @@ def command() -> None:
 
 
 @command.command(name="list", cls=options.Leaf, example="bl groups list | jq -r '.[].group_id'")
+@options.print_options()
 @ask.with_session
 def list_(session: Session) -> int:
     """Print one JSON array with all groups, newest first."""
@@ -32,6 +33,7 @@ def list_(session: Session) -> int:
 
 @command.command(cls=options.Leaf, example="bl groups get -g G1")
 @options.group_option()
+@options.print_options()
 @ask.with_session
 def get(session: Session, *, groups: tuple[str, ...]) -> int:
     """Print one JSON array, an object a group."""

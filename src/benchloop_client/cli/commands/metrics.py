@@ -24,6 +24,7 @@ def command() -> None:
 @command.command(cls=options.Leaf, example="bl metrics get -g G1 --scope overall")
 @options.target_options()
 @options.scope_option("overall", "detail")
+@options.print_options()
 @ask.with_session
 def get(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], scope: str) -> int:
     """Print one JSON array, an object a group or job."""
@@ -31,7 +32,12 @@ def get(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], sco
     work = ask.job(session)
     if wanted.jobs:
         return ask.print_array(session, wanted.jobs, lambda job, layout: actions.job_element(work, job, layout=layout))
-    return ask.print_array(session, wanted.groups, lambda group, layout: actions.group_element(work, group, scope=scope, layout=layout))
+    return ask.print_array(
+        session,
+        wanted.groups,
+        lambda group, layout: actions.group_element(work, group, scope=scope, layout=layout),
+        rows=(lambda group, layout: actions.detail_rows(work, group, layout=layout)) if scope == "detail" else None,
+    )
 
 
 @command.command(cls=options.Leaf, example="bl metrics download -g G1 -o data")

@@ -24,6 +24,7 @@ def command() -> None:
 @command.command(cls=options.Leaf, example="bl overview get -g G1 --scope summary")
 @options.target_options()
 @options.scope_option("summary", "tasks")
+@options.print_options()
 @ask.with_session
 def get(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], scope: str) -> int:
     """Print one JSON array, an object a group or job."""

@@ -33,6 +33,9 @@ class FakeClient:
     def pressure(self) -> int:
         return 0
 
+    def moved_bytes(self) -> int:
+        return 0
+
     def retrying(self, work: Callable[[], Any]) -> Any:
         return work()
 

@@ -50,7 +50,7 @@ def test_a_terminal_sees_one_line_that_is_redrawn() -> None:
         counter.step("downloaded", f"J{n}")
     progress(events.Wrote(Path("a.json"), "2 jobs"))
     progress.close()
-    assert "\r[progress] job trajectory downloads: 2/3 jobs, downloaded J1" in err.getvalue()
+    assert "\r[progress] job trajectory downloads 2/3 jobs 0 B 0 B/s eta=00:01" in err.getvalue()
     assert err.getvalue().endswith("wrote a.json (2 jobs)\n")
 
 

@@ -1,0 +1,76 @@
+"""A download that is only rehearsed: the decisions of the real one, written down instead of carried out; nothing is made or changed."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from benchloop_client.actions.destination import Destination, Open, Outcome
+from benchloop_client.actions.layout import Layout
+from benchloop_client.errors import LocalError
+from benchloop_client.transfer.files import Expect
+from benchloop_client.transfer.journal import Journal
+from benchloop_client.transfer.plan import Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What would become of one file: `path` relative to the output directory; `what` kind of data; `size` in bytes, None if not known: on
+    the disk for a file that is kept, else as the server announces it, before it is laid out or packed.
+    """
+
+    path: str
+    what: str
+    size: int | None
+    action: Literal["fetch", "keep"]
+
+    def as_json(self) -> dict[str, Any]:
+        """As `--dry-run` prints it."""
+        return {"path": self.path, "what": self.what, "bytes": self.size, "action": self.action}
+
+
+class Rehearsal(Destination):
+    """Takes the place of a `Destination`. `steps` has the files in the order of their paths."""
+
+    rehearsing = True
+
+    def __init__(self, root: Path, *, layout: Layout, run: str = "", skip_existing: bool = False) -> None:
+        super().__init__(root, layout=layout, run=run, skip_existing=skip_existing)
+        self._steps: dict[str, Step] = {}
+        self._sizes: dict[str, int] = {}
+        self._steps_lock = threading.Lock()
+
+    @property
+    def steps(self) -> list[Step]:
+        """What was decided so far."""
+        return [self._steps[path] for path in sorted(self._steps)]
+
+    def announce(self, path: str, size: int | None) -> None:
+        """Keep the size for the step of that path."""
+        if size is not None:
+            self._sizes[path] = size
+
+    def save(self, path: str, source: str, open_content: Open, *, expect: Expect | None = None) -> Outcome:
+        """Decide and write the decision down. Raises `LocalError` for a file that could not be written."""
+        expect = expect or Expect()
+        wanted = Wanted(path, source, expect.size, expect.sha256)
+        decision = self._claims.claim(wanted) or self.decision(wanted)
+        if decision.action == "conflict":
+            raise LocalError(f"{path} cannot be written: {decision.reason}")
+        kept = decision.action == "keep" or (decision.action == "rehash" and self._holds(path, decision.sha256))
+        size = self._on_disk(path).size if kept else self._sizes.get(path, expect.size)
+        with self._steps_lock:
+            self._steps[path] = Step(path, source.partition(" ")[0].strip("_"), size, "keep" if kept else "fetch")
+        return Outcome(self.root / path, kept=kept)
+
+    def kept(self, path: str, source: str) -> Outcome | None:
+        """Nothing is left out before it was written down."""
+        return None
+
+    def finish(self) -> None:
+        """The real run has still to come."""
+
+    def _open_journal(self) -> Journal:
+        return Journal(self.root, read_only=True)
