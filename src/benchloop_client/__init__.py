@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         LocalError,
         NetworkError,
         NotFound,
+        NotReady,
         UsageError,
     )
     from benchloop_client.library.client import Client
@@ -57,6 +58,7 @@ __all__ = [
     "LocalError",
     "NetworkError",
     "NotFound",
+    "NotReady",
     "Pushed",
     "Report",
     "Settings",

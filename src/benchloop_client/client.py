@@ -304,8 +304,11 @@ class Client:
         return self._http.json(self._call(name, ids, accept_zstd=True))
 
     def _once(self, name: str, request: Query, **ids: str) -> Any:
-        """A POST that may be repeated: the server takes the same wish, under the same key, once."""
-        return self._http.json(self._call(name, ids, body=_encoded(request), headers={ONCE_HEADER: os.urandom(16).hex()}))
+        """A POST for a wish that our server takes once, however often it comes. Others may know neither that nor the key: there it is only
+        repeated when it certainly had no effect.
+        """
+        call = self._call(name, ids, body=_encoded(request), headers={ONCE_HEADER: os.urandom(16).hex()})
+        return self._http.json(replace(call, repeatable=self.server_version() is not None))
 
     def _typed(self, kind: type[T], call: Call) -> T:
         try:

@@ -82,7 +82,7 @@ class NotFound(ApiError):
 
 
 class NotReady(BenchloopError):
-    """What was waited for did not come. `code` says why: `not_analysed` (the server does not make it), `analysis_failed`, `wait_timeout`."""
+    """What was waited for did not come. `code` says why: `not_analysed` (never made there), `analysis_failed`, `wait_timeout`."""
 
     def __init__(self, message: str, *, code: str) -> None:
         self.code = code

@@ -27,6 +27,7 @@ PROMISED = {
     "LocalError",
     "NetworkError",
     "NotFound",
+    "NotReady",
     "Pushed",
     "Report",
     "Settings",

@@ -14,16 +14,19 @@ from tests.support.scripted import Answer, Scripted, Seen, binary, error, of_jso
 
 @dataclass
 class Documented:
-    """Routes E1 to E15, E25, E26, E28 and E29 for a few groups; change the fields at any time.
+    """Routes E1 to E15, E17, E18, E21, E22, E25, E26, E28 and E29 for a few groups; change the fields at any time.
 
     `cap` is the most rows a page has, whatever was asked for; `totals` off leaves `total` out of lists. `trajectories` and `archives`
-    override the answer for single jobs. `version` stays 404: the server is an old one.
+    override the answer for single jobs. `reports` and `weaknesses` have the Markdown of jobs and groups by id; others have none. `version`
+    stays 404: the server is an old one.
     """
 
     server: Scripted
     groups: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     trajectories: dict[str, Answer] = field(default_factory=dict)
     archives: dict[str, Answer] = field(default_factory=dict)
+    reports: dict[str, str] = field(default_factory=dict)
+    weaknesses: dict[str, str] = field(default_factory=dict)
     cap: int = 1000
     totals: bool = True
 
@@ -44,6 +47,10 @@ class Documented:
             ("/openapi/jobs/stats", lambda seen: of_json({"group_id": seen.query.get("group_id"), "jobs": 1})),
             ("/openapi/jobs/{job}/trajectory", self._trajectory),
             ("/openapi/jobs/{job}/meta", self._job),
+            ("/openapi/jobs/{id}/report", self._report),
+            ("/openapi/groups/{id}/report", self._report),
+            ("/openapi/jobs/{job}/rsi", self._job_rsi),
+            ("/openapi/groups/{group}/rsi", self._group_rsi),
             ("/openapi/jobs/{job}/artifacts", self._artifacts),
             ("/openapi/jobs/{job}/artifacts/download", self._archive),
             ("/openapi/trajectory-download-tasks/{task}", self._task),
@@ -134,6 +141,22 @@ class Documented:
     def _trajectory(self, seen: Seen) -> Answer:
         job = seen.path_ids["job"]
         return self.trajectory_of(job) if self._known(job) else error(404, f"no job {job}")
+
+    def _report(self, seen: Seen) -> Answer:
+        name = seen.path_ids["id"]
+        if not self._known(name) and name not in self.groups:
+            return error(404, f"nothing is called {name}")
+        return of_json({"reports": [{"content": self.reports[name]}] if name in self.reports else []})
+
+    def _job_rsi(self, seen: Seen) -> Answer:
+        job = seen.path_ids["job"]
+        found = {"report_md": self.weaknesses[job]} if job in self.weaknesses else None
+        return of_json({"report": found}) if self._known(job) else error(404, f"no job {job}")
+
+    def _group_rsi(self, seen: Seen) -> Answer:
+        group = seen.path_ids["group"]
+        found = {"summary_md": self.weaknesses[group]} if group in self.weaknesses else None
+        return of_json({"report": found}) if group in self.groups else error(404, f"no group {group}")
 
     def _artifacts(self, seen: Seen) -> Answer:
         job = seen.path_ids["job"]

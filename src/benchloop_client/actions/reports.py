@@ -133,7 +133,8 @@ class Saving:
 
         `jobs` gives the ids of the group's jobs; without it they are asked for, and a counter tells how far it is.
         """
-        work, name, found = self._work, self._kind.name, []
+        work, name = self._work, self._kind.name
+        found: list[str] = []
         own = work.in_turn([group_id], self._group)
         listed = work.in_turn([group_id], lambda group: found.extend(jobs() if jobs is not None else known_jobs(work, group)))
         if not listed.ok:

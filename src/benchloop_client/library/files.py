@@ -7,16 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchloop_client.actions import artifacts, jobs, metrics, pull, push, task_archives, tasks, trajectory
+from benchloop_client.actions import artifacts, jobs, metrics, pull, push, reports, task_archives, tasks, trajectory
 from benchloop_client.actions.artifact_lists import Choice, Source
 from benchloop_client.actions.destination import Destination
 from benchloop_client.actions.lists import Query
 from benchloop_client.actions.push import Pushed
 from benchloop_client.actions.report import Report
+from benchloop_client.actions.reports import REPORT
+from benchloop_client.actions.rsi import RSI
 from benchloop_client.errors import UsageError
 from benchloop_client.library.connected import Connected, Ids, each
-
-PULLED = ("metrics", "trajectory", "report", "artifacts", "tasks", "jobs")
 
 
 class Files(Connected):
@@ -32,18 +32,22 @@ class Files(Connected):
         groups: Ids | None = None,
         jobs: Ids | None = None,
         resources: Ids = ("metrics", "trajectory"),
+        placeholder: bool = True,
         into: str | Path | None = None,
         skip_existing: bool = False,
     ) -> Report:
-        """As `bl pull`: the named `resources` (metrics, trajectory, report, artifacts, tasks, jobs) of groups or of jobs."""
+        """As `bl pull`: the named `resources` of groups or of jobs: metrics, trajectory, report, artifacts, tasks, jobs, metadata, rsi.
+
+        Without `placeholder` a missing archive is a failure; with it an empty one is written, as documented.
+        """
         wanted = each(resources)
-        if unknown := sorted(set(wanted) - set(PULLED)):
-            raise UsageError(f"there are no resources {', '.join(unknown)}; choose from {', '.join(PULLED)}")
+        if unknown := sorted(set(wanted) - set(pull.RESOURCES)):
+            raise UsageError(f"there are no resources {', '.join(unknown)}; choose from {', '.join(pull.RESOURCES)}")
         kind, ids = _one_kind(groups=groups, jobs=jobs)
         action = pull.pull_groups if kind == "groups" else pull.pull_jobs
         return self._save(
-            ("pull", kind, ids, wanted),
-            lambda target: action(self._work(), ids, target, resources=wanted),
+            ("pull", kind, ids, wanted, placeholder),
+            lambda target: action(self._work(), ids, target, resources=wanted, placeholder=placeholder),
             into,
             skip_existing=skip_existing,
         )
@@ -95,16 +99,39 @@ class Files(Connected):
         jobs: Ids | None = None,
         task: str | None = None,
         member: str | None = None,
+        placeholder: bool = True,
         into: str | Path | None = None,
         skip_existing: bool = False,
     ) -> Report:
-        """As `bl artifacts download`: the archives of jobs; with `member` (a glob) single files out of them."""
+        """As `bl artifacts download`: the archives of jobs; with `member` (a glob) single files out of them. `placeholder` as in `pull`."""
         kind, ids = _one_kind(groups=groups, jobs=jobs, task=task)
         source = Source(task=ids[0]) if kind == "task" else Source(groups=ids) if kind == "groups" else Source(jobs=ids)
-        choice = Choice(member=member)
+        choice = Choice(member=member, placeholder=placeholder)
         return self._save(
-            ("artifacts", kind, ids, member),
+            ("artifacts", kind, ids, member, placeholder),
             lambda target: artifacts.download(self._work(), source, target, choice=choice),
+            into,
+            skip_existing=skip_existing,
+        )
+
+    def download_reports(
+        self,
+        *,
+        groups: Ids | None = None,
+        jobs: Ids | None = None,
+        weaknesses: bool = False,
+        into: str | Path | None = None,
+        skip_existing: bool = False,
+    ) -> Report:
+        """As `bl report download`, with `weaknesses` as `bl rsi download`: `<group>_report.md` and `<group>/<job>_report.md`, or
+        `<job>_report.md`. What has no report gets no file and is no failure.
+        """
+        kind, ids = _one_kind(groups=groups, jobs=jobs)
+        which = RSI if weaknesses else REPORT
+        action = reports.download_groups if kind == "groups" else reports.download_jobs
+        return self._save(
+            ("reports", kind, ids, weaknesses),
+            lambda target: action(which, self._work(), ids, target),
             into,
             skip_existing=skip_existing,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,7 +13,6 @@ from benchloop_client.cli.session import Session
 if TYPE_CHECKING:
     from benchloop_client.actions import artifact_lists as lists
     from benchloop_client.actions import artifacts as actions
-    from benchloop_client.actions import selection
 else:
     actions = lazy("benchloop_client.actions.artifacts")
     lists = lazy("benchloop_client.actions.artifact_lists")
@@ -31,7 +30,6 @@ def command() -> None:
 @click.option("--list-only", is_flag=True, help="Print one JSON array of the artifacts (and the files inside) instead.")
 @click.option("--member", metavar="GLOB", help="Single files out of the archives: those whose path inside matches.")
 @options.placeholder_option()
-@options.selection_options()
 @options.save_options()
 @ask.with_session
 def download(
@@ -41,15 +39,15 @@ def download(
     jobs: tuple[str, ...],
     task_id: str | None,
     list_only: bool,
-    select: selection.Selection,
+    placeholder: bool,
     save: options.Save,
-    **chosen: Any,
+    **globs: str | None,
 ) -> int:
     """Write GROUP/JOB/NAME, JOB/NAME or TASK/JOB.tgz; or list what there is."""
     wanted = ask.targets(session, groups, jobs, task=task_id)
-    work = ask.job_on(session, wanted, select)
+    work = ask.job(session)
     source = lists.Source(groups=wanted.groups, jobs=wanted.jobs, task=wanted.task)
-    choice = lists.Choice(**chosen)
+    choice = lists.Choice(**globs, placeholder=placeholder)
     if list_only:
         return ask.print_values(session, *lists.listed(work, source, choice=choice))
     return ask.save_files(session, save, source.ids, lambda target: actions.download(work, source, target, choice=choice))

@@ -66,6 +66,25 @@ def test_a_missing_archive_is_an_empty_one_with_a_warning(
         assert archive.getnames() == ["job.txt"]
 
 
+@pytest.mark.parametrize("answer", [error(404, "none"), html()])
+def test_without_placeholder_a_missing_archive_is_a_failure(old: Documented, work: Work, destination: Make, answer: object) -> None:
+    old.archives["J1"] = answer  # type: ignore[assignment]
+    target = destination()
+    with target:
+        report = artifacts.download(work, Source(groups=("G1",)), target, choice=Choice(placeholder=False))
+    assert [failure.label for failure in report.failures] == ["J1:J1.tgz"]
+    assert _names(target.root) == ["G1/J2/J2.tgz", "G1/J3/J3.tgz"]
+
+
+def test_a_page_behind_a_redirect_is_no_missing_archive(old: Documented, server: Scripted, work: Work, destination: Make) -> None:
+    server.on("GET /welcome", html("<html>choose a team</html>"))
+    old.archives["J1"] = redirect("/welcome")
+    target = destination()
+    report = _download(work, target, Source(jobs=("J1",)))
+    assert [failure.text for failure in report.failures] == ["API error 200: a web page came instead of J1.tgz"]
+    assert _names(target.root) == []
+
+
 def test_a_login_page_of_another_origin_is_a_refused_key(old: Documented, work: Work, destination: Make) -> None:
     with scripted() as gateway:
         gateway.on("GET /login", html())
@@ -101,8 +120,32 @@ def test_several_artifacts_come_from_their_own_addresses(old: Documented, server
     assert (target.root / "J1/a.tgz").read_bytes() == tgz({"a": b"1"})
 
 
-def test_several_artifacts_behind_one_address_are_failures(old: Documented, server: Scripted, work: Work, destination: Make) -> None:
-    _listing(server, "J1", {"name": "a.tgz", "url": "/files/a"}, {"name": "b.tgz", "url": "/files/a"})
+def test_an_address_elsewhere_is_not_followed_where_several_are_listed(
+    old: Documented, server: Scripted, work: Work, destination: Make
+) -> None:
+    with scripted() as foreign:
+        foreign.on("GET /files/log", binary(b"lines"))
+        _listing(server, "J1", {"name": "a.tgz", "url": "/files/a"}, {"name": "log.txt", "url": f"{foreign.origin}/files/log"})
+        server.on("GET /files/a", binary(tgz({"a": b"1"})))
+        target = destination()
+        report = _download(work, target, Source(jobs=("J1",)))
+        assert foreign.asked() == []
+    assert [failure.label for failure in report.failures] == ["J1:log.txt"]
+    assert _names(target.root) == ["J1/a.tgz"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("/files/a", "/files/a"),
+        ("/files/a", "/files/a#b"),
+        ("/openapi/jobs/J1/artifacts/download", "/openapi/jobs/J1/artifacts/download?name=b.tgz"),
+    ],
+)
+def test_several_artifacts_behind_one_address_are_failures(
+    old: Documented, server: Scripted, work: Work, destination: Make, first: str, second: str
+) -> None:
+    _listing(server, "J1", {"name": "a.tgz", "url": first}, {"name": "b.tgz", "url": second})
     target = destination()
     assert [failure.label for failure in _download(work, target, Source(jobs=("J1",))).failures] == ["J1:a.tgz", "J1:b.tgz"]
     assert _names(target.root) == []

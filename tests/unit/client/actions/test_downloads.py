@@ -18,7 +18,7 @@ from tests.support.documented import Documented, document
 from tests.support.scripted import Answer, Scripted, error, of_json
 
 Make = Callable[..., Destination]
-_ALL = ("metrics", "trajectory", "report", "artifacts", "tasks", "jobs")
+_ALL = pull.RESOURCES
 
 
 def _files(root: Path) -> dict[str, bytes]:
@@ -95,18 +95,38 @@ def test_lines_are_split_wherever_the_pieces_end() -> None:
         assert list(trajectory.lines(pieces)) == [b'{"a":1}', b'{"b":"x"}', b'{"c":2}']
 
 
-def test_pull_of_a_group_writes_all_documented_files(old: Documented, server: Scripted, work: Work, destination: Make) -> None:
-    server.on("GET /openapi/groups/{group}/report", of_json({"reports": [{"content": "# group"}]}))
+def test_pull_of_a_group_writes_all_documented_files(
+    old: Documented, server: Scripted, work: Work, destination: Make, seen: list[events.Event]
+) -> None:
+    old.reports = {"G1": "# group"}
+    old.weaknesses = {"J3": "# weak"}
     server.on("GET /openapi/jobs/J1/report", of_json({"reports": [{"content": "# J1"}, {"content": "later"}]}))
     with destination() as target:
         assert pull.pull_groups(work, ["G1"], target, resources=_ALL).ok
     assert set(_files(target.root)) == {
         *(f"G1/J{n}/J{n}.tgz" for n in (1, 2, 3)),
+        *(f"G1/J{n}_metadata.json" for n in (1, 2, 3)),
         *(f"G1/{name}.json" for name in ("detail_metrics", "job_list", "overall_metrics", "task_list", "trajectory")),
         "G1/J1_report.md",
+        "G1/J3_rsi.md",
         "G1_report.md",
     }
     assert _files(target.root)["G1/J1_report.md"] == b"# J1"
+    assert [event.text for event in seen if isinstance(event, events.Noted)] == [
+        "no report for 2 job(s): no file written",
+        "no weakness report for 1 group(s) and 2 job(s): no file written",
+    ]
+
+
+def test_pull_lists_the_jobs_of_a_group_once_for_all_that_need_them(
+    old: Documented, server: Scripted, work: Work, destination: Make
+) -> None:
+    with destination() as target:
+        assert pull.pull_groups(work, ["G1"], target, resources=("report", "rsi", "metadata", "artifacts")).ok
+    assert len(server.asked("/openapi/jobs?")) == 1
+    with destination() as target:
+        assert pull.pull_groups(work, ["G1"], target, resources=("metrics", "tasks")).ok
+    assert len(server.asked("/openapi/jobs?")) == 1
 
 
 def test_pull_names_each_step_that_failed(old: Documented, work: Work, destination: Make) -> None:
@@ -114,20 +134,40 @@ def test_pull_names_each_step_that_failed(old: Documented, work: Work, destinati
     with destination() as target:
         report = pull.pull_groups(work, ["NO", "G1"], target, resources=_ALL)
     labels = [failure.label for failure in report.failures]
-    assert labels == [
-        *(f"NO:{step}" for step in ("metrics:overall", "metrics:detail", "trajectory", "report", "tasks", "jobs", "artifacts")),
-        "G1:J2:J2.tgz",
-    ]
+    steps = ("metrics:overall", "metrics:detail", "trajectory", "report", "rsi", "tasks", "jobs", "metadata", "artifacts")
+    assert labels == [*(f"NO:{step}" for step in steps), "G1:J2:J2.tgz"]
     assert report.what == "pull step(s)"
 
 
-def test_pull_of_jobs_writes_beside_each_other(old: Documented, work: Work, destination: Make) -> None:
+def test_pull_of_jobs_writes_beside_each_other(old: Documented, work: Work, destination: Make, seen: list[events.Event]) -> None:
+    old.reports = {"J1": "# J1"}
     with destination() as target:
         report = pull.pull_jobs(work, ["J1", "K1", "NO"], target, resources=_ALL)
-    assert {failure.label for failure in report.failures} == {"NO:metrics", "NO:trajectory", "NO:artifacts"}
+    assert [failure.label for failure in report.failures] == [
+        f"NO:{step}" for step in ("metrics", "trajectory", "report", "rsi", "metadata", "artifacts")
+    ]
     assert sorted(_files(target.root)) == sorted(
-        f"{job}{rest}" for job in ("J1", "K1") for rest in ("_run_metrics.json", "_trajectory.json", f"/{job}.tgz")
+        ["J1_report.md"]
+        + [f"{job}{rest}" for job in ("J1", "K1") for rest in ("_run_metrics.json", "_trajectory.json", "_metadata.json", f"/{job}.tgz")]
     )
+    assert events.Noted("tasks and jobs: a list of a group; with -j there is nothing to fetch for it") in seen
+
+
+def test_pull_of_jobs_works_on_several_at_once(old: Documented, server: Scripted, work: Work, destination: Make) -> None:
+    old.fill("G9", [f"L{n}" for n in range(6)])
+    old.trajectories = {f"L{n}": of_json(document(f"L{n}"), delay=0.5) for n in range(6)}
+    with destination() as target:
+        assert pull.pull_jobs(work, list(old.trajectories), target, resources=("trajectory",)).ok
+    times = [seen.at for seen in server.asked("/trajectory")]
+    assert times[1] - times[0] < 0.4
+
+
+def test_pull_without_placeholder_fails_where_an_archive_is_missing(old: Documented, work: Work, destination: Make) -> None:
+    old.archives["J2"] = error(404, "none")
+    for pulled, ids, label in ((pull.pull_groups, ["G1"], "G1:J2:J2.tgz"), (pull.pull_jobs, ["J1", "J2"], "J2:J2.tgz")):
+        with destination(label.replace(":", "_")) as target:
+            report = pulled(work, ids, target, resources=("artifacts",), placeholder=False)  # type: ignore[operator]
+        assert [failure.label for failure in report.failures] == [label]
 
 
 def test_pull_with_a_refused_key_raises_and_stops(old: Documented, server: Scripted, work: Work, destination: Make) -> None:
