@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from benchloop_client.actions.choosing import within
 from benchloop_client.actions.events import Counter
 from benchloop_client.actions.report import Failure, Report
 from benchloop_client.actions.shapes import must_exist
@@ -123,7 +124,7 @@ def check(artifact: Artifact, siblings: Iterable[Artifact]) -> None:
 
 
 def _bytes_at(link: str | None) -> str | None:
-    """What tells addresses of different bytes apart. The documented download of a job takes no name: what follows its path changes nothing."""
+    """What tells addresses of different bytes apart. The documented download of a job takes no name: a query changes nothing there."""
     if link is None:
         return None
     address = link.partition("#")[0]
@@ -177,15 +178,18 @@ def _listed_jobs(work: Work, scope: _Scope, choice: Choice) -> tuple[list[dict[s
 
 
 def known_jobs(work: Work, group_id: str) -> list[str]:
-    """The ids of a group's jobs. Raises `NotFound` for an unknown group."""
+    """The ids of a group's jobs, or of those that are selected. Raises `NotFound` for an unknown group."""
     found = list(job_ids(work, group_id))
-    if not found:
+    if not found and not work.selection:
         must_exist(work.client, group_id)
     return found
 
 
 def task_jobs(work: Work, task_id: str) -> tuple[dict[str, Any], list[str]]:
-    """A download task and its job ids, each once. Raises `IntegrityError` for a task without usable ids, `NotFound` for an unknown one."""
+    """A download task and its job ids (those that are selected), each once.
+
+    Raises `IntegrityError` for a task without usable ids, `NotFound` for an unknown one.
+    """
     task = work.client.download_task(task_id)
     ids = task.get("job_ids") if isinstance(task, dict) else None
     if not isinstance(ids, list) or not all(isinstance(job_id, str) for job_id in ids):
@@ -193,7 +197,7 @@ def task_jobs(work: Work, task_id: str) -> tuple[dict[str, Any], list[str]]:
     found = list(dict.fromkeys(job_id.strip() for job_id in ids if job_id.strip()))
     if not found:
         raise IntegrityError(f"download task {task_id} holds no jobs")
-    return task, found
+    return task, within(work, task_id, found, task.get("group_id"))
 
 
 def members_of(work: Work, job_id: str) -> list[dict[str, Any]]:

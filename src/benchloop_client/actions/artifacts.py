@@ -13,10 +13,11 @@ from typing import Any
 from benchloop_client import paging
 from benchloop_client.actions import artifact_lists as lists
 from benchloop_client.actions.artifact_lists import Artifact, Choice, Source
+from benchloop_client.actions.choosing import choose
 from benchloop_client.actions.destination import Content, Destination
-from benchloop_client.actions.events import Counter, Downloaded, Filtered, Moved, Noted, Skipped, Warned, Watch
+from benchloop_client.actions.events import Counter, Downloaded, Filtered, Noted, Skipped, Warned
 from benchloop_client.actions.report import Failure, Report
-from benchloop_client.actions.work import Counted, Work, placed
+from benchloop_client.actions.work import Counted, Work, moving, placed
 from benchloop_client.addresses import Origin
 from benchloop_client.client import Stream
 from benchloop_client.contract.ids import BadId, encoded, file_name
@@ -66,15 +67,13 @@ def download_group(
 ) -> Report:
     """Write `<group>/<job>/<name>` of each job; the list comes in one go from a server of ours.
 
-    `jobs` gives the ids of the group's jobs where others need them too; then there is no counter.
+    `jobs` gives the ids of the group's jobs where others need them too; then the counter has no lines of its own.
     """
     found: dict[str, list[Artifact] | None] = {}
     report = work.in_turn([group_id], lambda group: found.update(_jobs_of(work, group, choice, jobs)))
     if not report.ok:
         return report
-    count = None
-    if jobs is None:
-        count = Counted(Counter(work.watch, f"group artifact jobs {group_id}", "jobs", len(found)), "processed")
+    count = Counted(Counter(work.watch, f"group artifact jobs {group_id}", "jobs", len(found), quiet=jobs is not None), "processed")
     fetch = _Fetch(work, destination, choice, _Place((group_id,)))
     return _collected(work, found, lambda job_id: fetch.job(job_id, found[job_id]), count)
 
@@ -86,7 +85,8 @@ def download_job(work: Work, job_id: str, destination: Destination, *, choice: C
 
 def _jobs_of(work: Work, group_id: str, choice: Choice, jobs: Callable[[], Iterable[str]] | None) -> dict[str, list[Artifact] | None]:
     """The jobs of a group with their artifacts, None where those have still to be listed."""
-    if work.client.server_version() is None or choice.member is not None:
+    chosen = choose(work, group_id) if work.selection else None
+    if work.client.server_version() is None or choice.member is not None or (chosen is not None and not chosen.mostly):
         return dict.fromkeys(jobs() if jobs is not None else lists.known_jobs(work, group_id))
     found: dict[str, list[Artifact]] = {}
     for row in paging.all_group_artifacts(work.client, group_id):
@@ -94,7 +94,8 @@ def _jobs_of(work: Work, group_id: str, choice: Choice, jobs: Callable[[], Itera
         if not isinstance(job_id, str) or not job_id:
             raise ApiError(200, f"a row in the artifact list of {group_id} has no job_id")
         found.setdefault(job_id, []).append(lists.from_row(job_id, row))
-    return {job_id: lists.with_links(artifacts) for job_id, artifacts in found.items()}
+    wanted = found if chosen is None else [job_id for job_id in chosen.jobs if job_id in found]
+    return {job_id: lists.with_links(found[job_id]) for job_id in wanted}
 
 
 def _download_jobs(work: Work, jobs: Sequence[str], destination: Destination, choice: Choice) -> Report:
@@ -208,7 +209,7 @@ class _Fetch:
 
         def content(_etag: str | None) -> Content:
             stream = self.work.client.job_artifact_member_stream(job_id, path)
-            return Content(_told(stream, path, self.work.watch), expect, stream.etag, close=stream.close)
+            return Content(moving(stream, f"{job_id}/{path}", self.work.watch), expect, stream.etag, close=stream.close)
 
         outcome = self.destination.save(self.place.of_member(job_id, path), f"member {job_id} {path}", content, expect=expect)
         placed(self.work, outcome, Downloaded)
@@ -245,7 +246,7 @@ def _content(work: Work, artifact: Artifact, etag: str | None, *, placeholder: b
         if stream.redirected or not placeholder:
             raise ApiError(stream.status, f"a web page came instead of {artifact.name}")
         return _placeholder()
-    chunks = _told(stream, artifact.name, work.watch)
+    chunks = moving(stream, f"{artifact.job_id}/{artifact.name}", work.watch)
     expect = Expect(artifact.size if artifact.size is not None else stream.length, artifact.sha256)
     if archive:
         chunks = _begun_gzip(chunks, artifact.name)
@@ -310,9 +311,3 @@ def _fed(member: zlib._Decompress, data: bytes) -> zlib._Decompress:
         member.decompress(data, _PLAIN)
         data = member.unconsumed_tail or (member.unused_data if data else b"")
     return member
-
-
-def _told(stream: Stream, name: str, watch: Watch) -> Iterator[bytes]:
-    for chunk in stream:
-        watch(Moved(name, stream.received, stream.wire_length))
-        yield chunk

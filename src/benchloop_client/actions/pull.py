@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from benchloop_client.actions import artifacts, job_metadata, jobs, lists, metrics, tasks, trajectory
 from benchloop_client.actions.artifact_lists import Choice, known_jobs
 from benchloop_client.actions.destination import Destination
-from benchloop_client.actions.events import Noted
+from benchloop_client.actions.events import Counter, Noted
 from benchloop_client.actions.lists import Query
 from benchloop_client.actions.report import Failure, Report
 from benchloop_client.actions.reports import REPORT, Saving
@@ -19,6 +19,8 @@ from benchloop_client.errors import BenchloopError
 #: What there is; a group's resources are fetched in the order of `_Pull.of_group`.
 RESOURCES = ("metrics", "trajectory", "report", "artifacts", "tasks", "jobs", "metadata", "rsi")
 _OF_GROUPS = ("tasks", "jobs")
+#: What a selection of jobs does not narrow.
+_WHOLE = frozenset({"metrics", "tasks", "jobs"})
 _WHAT = "pull step(s)"
 _ALL = Query(page_size=1000, everything=True)
 _Step = tuple[str, Callable[[], "Report | None"]]
@@ -29,7 +31,13 @@ def pull_groups(
 ) -> Report:
     """Fetch the named resources of each group, one group after another. Without `placeholder` a missing archive is a failure."""
     pull = _Pull(work, destination, frozenset(resources), Choice(placeholder=placeholder))
-    reports = [_steps(work, group_id, pull.of_group(group_id)) for group_id in groups]
+    if work.selection and pull.wanted & _WHOLE:
+        work.watch(Noted(f"{', '.join(sorted(pull.wanted & _WHOLE))}: of the whole group, whatever jobs are selected"))
+    counter = Counter(work.watch, "pull", "groups", len(groups), quiet=True)
+    reports: list[Report] = []
+    for group_id in groups:
+        reports.append(_steps(work, group_id, pull.of_group(group_id)))
+        counter.step("pulled", group_id)
     pull.tell()
     return Report.of_all(reports, what=_WHAT)
 
@@ -40,10 +48,12 @@ def pull_jobs(work: Work, jobs: Sequence[str], destination: Destination, *, reso
     useless = [name for name in _OF_GROUPS if name in pull.wanted]
     if useless:
         work.watch(Noted(f"{' and '.join(useless)}: a list of a group; with -j there is nothing to fetch for it"))
+    counter = Counter(work.watch, "pull", "jobs", len(jobs), quiet=True)
     reports: list[Report] = []
     for result in work.results(jobs, lambda job_id: _steps(work, job_id, pull.of_job(job_id)), ordered=True):
         failed = isinstance(result.error, BenchloopError)
         reports.append(Report(0, (Failure(result.item, result.error),)) if failed else result.value)  # type: ignore[arg-type]
+        counter.step("pulled", result.item)
     pull.tell()
     return Report.of_all(reports, what=_WHAT)
 

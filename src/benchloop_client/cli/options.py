@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from benchloop_client._rate import parse_rate
-from benchloop_client.cli.session import Session
+from benchloop_client.cli.lazy import lazy
+from benchloop_client.cli.session import FORMATS, Session
+
+if TYPE_CHECKING:
+    from benchloop_client.actions import selection
+else:
+    selection = lazy("benchloop_client.actions.selection")
 
 Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
@@ -140,17 +146,82 @@ class Save:
 
     output_dir: str | None
     skip_existing: bool
+    dry_run: bool
 
 
 def save_options() -> Decorator:
-    """`-o/--output-dir` and `--skip-existing` of everything that writes files, as one argument `save`."""
+    """`-o/--output-dir`, `--skip-existing` and `--dry-run` of everything that writes files, as one argument `save`."""
     return _bundle(
         "save",
         Save,
-        ("output_dir", "skip_existing"),
+        ("output_dir", "skip_existing", "dry_run"),
         click.option("-o", "--output-dir", metavar="DIR", help="Download root for this command."),
         click.option("--skip-existing", is_flag=True, help="Keep files that an earlier run has fetched and verified."),
+        click.option("--dry-run", is_flag=True, help="Fetch and write nothing: print what would be fetched, and how many bytes."),
+        *_print_options(),
     )
+
+
+def print_options() -> Decorator:
+    """`--format` and `--fields` of everything that prints records; `Session.style` has what was said."""
+    return _all(*_print_options())
+
+
+def _print_options() -> tuple[Decorator, Decorator]:
+    form = click.option(
+        "--format",
+        type=click.Choice(FORMATS),
+        expose_value=False,
+        callback=_remember,
+        help="Lists in jsonl, csv and table have a line a row.  [default: json]",
+    )
+    fields = click.option(
+        "--fields",
+        metavar="A,B",
+        expose_value=False,
+        callback=_remember,
+        help="Only these fields (jsonl, csv, table): status, metrics.reward.",
+    )
+    return form, fields
+
+
+def selection_options() -> Decorator:
+    """`--status`, `--outcome`, `--task`, `--step`, `--fail-reason`, `--sample` and `--seed` of group downloads as one argument `select`."""
+    return _bundle(
+        "select",
+        _selection,
+        ("status", "outcome", "tasks", "steps", "fail_reasons", "sample", "seed"),
+        click.option("--status", metavar="A,B", help="Only jobs in one of these states (or with one of these outcomes)."),
+        click.option("--outcome", metavar="A,B", help="Only jobs with one of these outcomes: passed, partial, failed, errored, ungraded."),
+        click.option("--task", "tasks", multiple=True, metavar="ID", help="Only attempts at this task (repeatable)."),
+        click.option("--step", "steps", metavar="N,M", help="Only jobs of these training steps."),
+        click.option(
+            "--fail-reason", "fail_reasons", multiple=True, metavar="TEXT", help="Only jobs that failed for this reason (repeatable)."
+        ),
+        click.option("--sample", type=click.IntRange(min=1), metavar="N", help="Of those only N, the same ones each time."),
+        click.option("--seed", metavar="TEXT", help="Draw another sample."),
+    )
+
+
+def _selection(**given: Any) -> selection.Selection:
+    steps = _words(given["steps"])
+    if not all(step.isascii() and step.isdigit() for step in steps):
+        raise click.BadParameter(f"--step takes whole numbers with commas between them, not {given['steps']!r}")
+    if given["seed"] and not given["sample"]:
+        raise click.BadParameter("--seed needs --sample")
+    return selection.Selection(
+        status=_words(given["status"]),
+        outcome=_words(given["outcome"]),
+        tasks=tuple(filter(None, map(str.strip, given["tasks"]))),
+        steps=tuple(dict.fromkeys(map(int, steps))),
+        fail_reasons=tuple(filter(None, map(str.strip, given["fail_reasons"]))),
+        sample=given["sample"],
+        seed=given["seed"] or None,
+    )
+
+
+def _words(text: str | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, map(str.strip, (text or "").split(",")))))
 
 
 def placeholder_option() -> Decorator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,7 @@ from benchloop_client.cli.session import Session
 if TYPE_CHECKING:
     from benchloop_client.actions import artifact_lists as lists
     from benchloop_client.actions import artifacts as actions
+    from benchloop_client.actions import selection
 else:
     actions = lazy("benchloop_client.actions.artifacts")
     lists = lazy("benchloop_client.actions.artifact_lists")
@@ -30,6 +31,7 @@ def command() -> None:
 @click.option("--list-only", is_flag=True, help="Print one JSON array of the artifacts (and the files inside) instead.")
 @click.option("--member", metavar="GLOB", help="Single files out of the archives: those whose path inside matches.")
 @options.placeholder_option()
+@options.selection_options()
 @options.save_options()
 @ask.with_session
 def download(
@@ -39,15 +41,15 @@ def download(
     jobs: tuple[str, ...],
     task_id: str | None,
     list_only: bool,
-    placeholder: bool,
+    select: selection.Selection,
     save: options.Save,
-    **globs: str | None,
+    **chosen: Any,
 ) -> int:
     """Write GROUP/JOB/NAME, JOB/NAME or TASK/JOB.tgz; or list what there is."""
     wanted = ask.targets(session, groups, jobs, task=task_id)
-    work = ask.job(session)
+    work = ask.job_on(session, wanted, select)
     source = lists.Source(groups=wanted.groups, jobs=wanted.jobs, task=wanted.task)
-    choice = lists.Choice(**globs, placeholder=placeholder)
+    choice = lists.Choice(**chosen)
     if list_only:
         return ask.print_values(session, *lists.listed(work, source, choice=choice))
     return ask.save_files(session, save, source.ids, lambda target: actions.download(work, source, target, choice=choice))

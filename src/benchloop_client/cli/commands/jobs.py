@@ -25,13 +25,19 @@ def command() -> None:
 @options.target_options()
 @options.page_options()
 @options.job_filter_options()
+@options.print_options()
 @ask.with_session
 def get(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], pages: dict[str, Any], filters: dict[str, Any]) -> int:
     """Print one JSON array, an object a group: one page of its jobs, or all of them."""
     wanted = ask.groups_only(session, "jobs", groups, jobs)
     work = ask.job(session)
     query = actions.Query(**pages, filters=filters)
-    return ask.print_array(session, wanted, lambda group, layout: actions.element(work, group, query, layout=layout))
+    return ask.print_array(
+        session,
+        wanted,
+        lambda group, layout: actions.element(work, group, query, layout=layout),
+        rows=lambda group, layout: actions.rows(work, group, query, layout=layout),
+    )
 
 
 @command.command(cls=options.Leaf, example="bl jobs download -g G1 -o data")

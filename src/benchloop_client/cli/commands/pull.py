@@ -12,6 +12,7 @@ from benchloop_client.cli.session import Session
 
 if TYPE_CHECKING:
     from benchloop_client.actions import pull as actions
+    from benchloop_client.actions import selection
 else:
     actions = lazy("benchloop_client.actions.pull")
 
@@ -41,12 +42,21 @@ def _resources(_ctx: click.Context, _param: click.Parameter, value: str) -> tupl
 )
 @options.placeholder_option()
 @options.download_timeout_option()
+@options.selection_options()
 @options.save_options()
 @ask.with_session
-def command(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], save: options.Save, **what: Any) -> int:
+def command(
+    session: Session,
+    *,
+    groups: tuple[str, ...],
+    jobs: tuple[str, ...],
+    select: selection.Selection,
+    save: options.Save,
+    **what: Any,
+) -> int:
     """Fetch groups or jobs into the documented file layout."""
     wanted = ask.targets(session, groups, jobs)
-    work = ask.job(session)
+    work = ask.job_on(session, wanted, select)
     if wanted.jobs:
         return ask.save_files(session, save, wanted.jobs, lambda target: actions.pull_jobs(work, wanted.jobs, target, **what))
     return ask.save_files(session, save, wanted.groups, lambda target: actions.pull_groups(work, wanted.groups, target, **what))
