@@ -65,7 +65,7 @@ class ConfigFile:
 
     path: Path
     exists: bool = False
-    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     text: str = field(default="", repr=False)
 
     def profile(self, name: str) -> Mapping[str, Any]:

@@ -67,6 +67,8 @@ def checked_value(name: str, value: object) -> object:
     kind = KEYS[name].kind
     if not configfile.fits(kind, value):
         raise UsageError(f"{name} must be {configfile.wanted(kind)}")
+    if isinstance(value, str):
+        value = _readable(name, value)
     if name == "host":
         return check_host(str(value))
     if name == "api_key":
@@ -77,6 +79,14 @@ def checked_value(name: str, value: object) -> object:
         raise UsageError(f"{name} must be one line")
     # Read later from other folders than the one in which it was typed.
     return str(Path(str(value)).expanduser().absolute()) if name == "cacert" else value
+
+
+def _readable(name: str, text: str) -> str:
+    """`text` as UTF-8, also where the locale could not tell what was typed."""
+    try:
+        return os.fsencode(text).decode("utf-8") if any("\udc80" <= sign <= "\udcff" for sign in text) else text
+    except UnicodeError:
+        raise UsageError(f"{name} is not text in UTF-8") from None
 
 
 def typed(name: str, text: str) -> object:
@@ -121,8 +131,17 @@ def _edit(path: Path, change: Callable[[Document], None]) -> Path:
 
 def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     """Equal, `nan` included; whether there is a table `[profile]` with nothing in it does not matter."""
-    one, other = ({name: value for name, value in document.items() if value != {} or name != "profile"} for document in (one, other))
-    return one == other or repr(one) == repr(other)
+    first, second = ({key: value for key, value in document.items() if value != {} or key != "profile"} for document in (one, other))
+    return _ordered(first) == _ordered(second)
+
+
+def _ordered(value: object) -> object:
+    """A value whose equality is that of its texts, in whatever order tables are written."""
+    if isinstance(value, dict):
+        return sorted((key, _ordered(inner)) for key, inner in value.items())
+    if isinstance(value, list):
+        return [_ordered(inner) for inner in value]
+    return type(value).__name__, repr(value)
 
 
 def _not_editable(path: Path) -> ConfigError:
