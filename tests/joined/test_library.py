@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from benchloop_client import ApiError, AuthError, Cancelled, Client, NetworkError, NotFound, Settings, Side, UsageError
+from benchloop_client import ApiError, AuthError, Cancelled, Client, NetworkError, NotFound, NotReady, Settings, Side, UsageError
 from benchloop_client.actions.events import Event, Wrote
 from benchloop_client.contract.version import FEATURES
 from benchloop_client.samples.generator import write_samples
@@ -145,6 +145,19 @@ def test_each_download_writes_its_files(client: Client, tmp_path: Path) -> None:
     assert (tmp_path / f"{task}_trajectories.zip").is_file()
 
 
+def test_a_selection_narrows_downloads_of_groups_and_leaves_the_client_as_it_is(client: Client, tmp_path: Path) -> None:
+    failed = [job["job_id"] for job in client.jobs("G", outcome=["failed"])]
+    chosen = client.select(outcome="failed")
+    assert chosen.download_artifacts(groups="G", into=tmp_path / "failed").ok
+    assert {path.name for path in (tmp_path / "failed" / "G").iterdir()} == set(failed)
+    assert client.select(steps=100, sample=3).download_artifacts(groups="G", into=tmp_path / "three").ok
+    assert len(list((tmp_path / "three" / "G").iterdir())) == 3
+    assert client.download_artifacts(groups="G", into=tmp_path / "all").ok
+    assert len(list((tmp_path / "all" / "G").iterdir())) == 44
+    with pytest.raises(UsageError, match="cannot be selected by colour"):
+        client.select(colour="red")
+
+
 def test_a_second_download_keeps_what_is_there(client: Client, tmp_path: Path) -> None:
     client.download_jobs("G", into=tmp_path)
     before = (tmp_path / "G/job_list.json").stat().st_mtime_ns
@@ -175,6 +188,27 @@ def test_reports_and_behaviour(client: Client) -> None:
     assert client.behavior_task(task["uid"])["group_id"] == "G"
     assert task["uid"] in [each["uid"] for each in client.behavior_tasks("G")]
     assert client.behavior_analysis(task["uid"])["uid"] == task["uid"]
+    with pytest.raises(UsageError, match="has no step 7"):
+        client.create_behavior_task("G", steps=[7])
+    with pytest.raises(NotFound):
+        client.trigger_job_report("gone")
+
+
+def test_waiting_for_a_server_that_does_not_analyse_ends_at_once(client: Client) -> None:
+    job = next(client.jobs("G"))["job_id"]
+    with pytest.raises(NotReady):
+        client.trigger_job_report(job, wait=60)
+    with pytest.raises(NotReady):
+        client.create_behavior_task("G", steps=[100], wait=60)
+
+
+def test_what_has_no_report_gets_no_file(client: Client, tmp_path: Path) -> None:
+    for report in (
+        client.download_reports(groups="G", into=tmp_path),
+        client.download_reports(groups=["G"], weaknesses=True, into=tmp_path),
+    ):
+        assert report.ok
+    assert list(tmp_path.glob("**/*.md")) == []
 
 
 def test_groups_are_edited_and_deleted(client: Client, served: Served) -> None:

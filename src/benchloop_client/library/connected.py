@@ -11,6 +11,7 @@ import msgspec
 from benchloop_client import client as api
 from benchloop_client.actions.events import Watch, unwatched
 from benchloop_client.actions.layout import Layout
+from benchloop_client.actions.selection import EVERY
 from benchloop_client.actions.work import Work
 from benchloop_client.contract.resources import DownloadTaskCreate, Version
 from benchloop_client.errors import UsageError
@@ -52,6 +53,8 @@ class Connected:
         #: One short method per API call, for what has no call here.
         self.api = api.Client(settings, self.cancel)
         self._watch = watch
+        #: Which jobs the downloads of groups and download tasks mean; see `Client.select`.
+        self.selection = EVERY
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(host={self.settings.host!r})"
@@ -65,7 +68,7 @@ class Connected:
         return self.api.server_version()
 
     def _work(self, *, pretty: bool = True) -> Work:
-        return Work(self.api, watch=self._watch, layout=Layout(pretty=pretty))
+        return Work(self.api, watch=self._watch, layout=Layout(pretty=pretty), selection=self.selection)
 
     def _filters(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Filters of the job list as they are sent. Raises `UsageError` for one that does not exist or that this server does not know."""
