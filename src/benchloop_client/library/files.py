@@ -181,7 +181,7 @@ class Files(Connected):
 
     def _save(self, named: object, action: Callable[[Destination], Report], into: str | Path | None, *, skip_existing: bool) -> Report:
         """Run an action that writes files. `named` tells this call from others, so that the same one is taken up again."""
-        digest = hashlib.sha256(repr(named).encode("utf-8", "surrogatepass")).hexdigest()
+        digest = hashlib.sha256(repr((named, self.selection)).encode("utf-8", "surrogatepass")).hexdigest()
         root = Path(into).expanduser() if into is not None else self.settings.output_dir
         with Destination(root, layout=self._work().layout, run=f"library {digest[:16]}", skip_existing=skip_existing) as target:
             report = action(target)
