@@ -11,13 +11,16 @@ from benchloop_client.contract.resources import JobUpsert
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload:
-    """Bytes on the server: `size` of the plain content, `stored_size` in the blob store, what was found inside as JSON."""
+    """Bytes on the server: `size` of the plain content, `stored_size` in the blob store, what was found inside as JSON; `forsaken`: marked
+    as unused (see `features.reclaim`).
+    """
 
     kind: str
     sha256: str
     size: int
     stored_size: int
     info_json: str
+    forsaken: bool = False
 
 
 def named_by(jobs: Iterable[JobUpsert]) -> dict[str, set[str]]:

@@ -77,7 +77,9 @@ def _write(connection: Connection, principal: Principal, group_id: str, change: 
 def _rows(connection: Connection, principal: Principal, group_id: str, change: _Change) -> list[dict[str, Any]]:
     uploads: dict[tuple[str, str], contents.Upload] = {}
     for kind, hashes in contents.named_by(change.jobs).items():
-        uploads |= {(kind, upload.sha256): upload for upload in repository.uploads_named(connection, principal, kind, hashes)}
+        found = list(repository.uploads_named(connection, principal, kind, hashes))
+        repository.count_on(connection, principal, kind, (upload.sha256 for upload in found if upload.forsaken))
+        uploads |= {(kind, upload.sha256): upload for upload in found}
     return [{"job_id": job.job_id, "updated_at": change.first_time, **facts.row_of(job, group_id, uploads=uploads)} for job in change.jobs]
 
 

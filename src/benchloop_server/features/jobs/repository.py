@@ -87,11 +87,17 @@ def states(connection: Connection, principal: Principal, job_ids: Iterable[str])
 
 def uploads_named(connection: Connection, principal: Principal, kind: str, hashes: Iterable[str]) -> Iterator[Upload]:
     """Those of the hashes that were uploaded to the caller's workspace."""
-    columns = (uploads.c.kind, uploads.c.sha256, uploads.c.size, uploads.c.stored_size, uploads.c.info_json)
+    names = ("kind", "sha256", "size", "stored_size", "info_json")
+    columns = [uploads.c[name] for name in (*names, "unused_since")]
     for chunk in chunks(sorted(hashes)):
-        mine = (uploads.c.workspace_id == principal.workspace_id, uploads.c.kind == kind, uploads.c.sha256.in_(chunk))
-        for row in connection.execute(select(*columns).where(*mine)):
-            yield Upload(kind=row.kind, sha256=row.sha256, size=row.size, stored_size=row.stored_size, info_json=row.info_json)
+        for row in connection.execute(select(*columns).where(*_uploads(principal, kind, chunk))):
+            yield Upload(**{name: getattr(row, name) for name in names}, forsaken=row.unused_since is not None)
+
+
+def count_on(connection: Connection, principal: Principal, kind: str, hashes: Iterable[str]) -> None:
+    """Take the marks of being unused from these uploads: a job is about to name them."""
+    for chunk in chunks(sorted(hashes)):
+        connection.execute(update(uploads).where(*_uploads(principal, kind, chunk)).values(unused_since=None))
 
 
 def take_times(connection: Connection, count: int, *, now: int) -> int:
@@ -152,6 +158,10 @@ def chunks(items: Iterable[T], size: int = _CHUNK) -> Iterator[list[T]]:
     iterator = iter(items)
     while chunk := list(islice(iterator, size)):
         yield chunk
+
+
+def _uploads(principal: Principal, kind: str, hashes: list[str]) -> tuple[ColumnElement[bool], ...]:
+    return uploads.c.workspace_id == principal.workspace_id, uploads.c.kind == kind, uploads.c.sha256.in_(hashes)
 
 
 def _in_order(query: Select[Any]) -> Select[Any]:

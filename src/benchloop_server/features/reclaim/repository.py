@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import groupby
+from operator import itemgetter
 
-from sqlalchemy import Connection, delete, except_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, delete, except_, select, update
 
 from benchloop_server.sql.tables import counters, job_media, jobs, uploads, workspaces
 
@@ -54,16 +55,16 @@ def marked(connection: Connection, workspace_id: str) -> dict[Name, int]:
 
 def mark(connection: Connection, workspace_id: str, names: Iterable[Name], *, since: int | None) -> None:
     """Note that nothing names these uploads since then; None: that something does."""
-    for chunk in _chunks(names):
-        mine = (uploads.c.workspace_id == workspace_id, tuple_(uploads.c.kind, uploads.c.sha256).in_(chunk))
-        connection.execute(update(uploads).where(*mine).values(unused_since=since))
+    for these in _in_parts(workspace_id, names):
+        connection.execute(update(uploads).where(*these).values(unused_since=since))
 
 
-def remove(connection: Connection, workspace_id: str, names: Iterable[Name]) -> None:
-    """Delete the rows of these uploads."""
-    for chunk in _chunks(names):
-        mine = (uploads.c.workspace_id == workspace_id, tuple_(uploads.c.kind, uploads.c.sha256).in_(chunk))
-        connection.execute(delete(uploads).where(*mine))
+def remove(connection: Connection, workspace_id: str, names: Iterable[Name], *, before: int) -> int:
+    """Delete the rows of these uploads, those excepted whose mark was taken away or is younger; returns how many."""
+    removed = 0
+    for these in _in_parts(workspace_id, names):
+        removed += connection.execute(delete(uploads).where(*these, uploads.c.unused_since <= before)).rowcount
+    return removed
 
 
 def blobs_in_use(connection: Connection) -> Iterator[str]:
@@ -81,7 +82,9 @@ def of_these_in_use(connection: Connection, blobs: list[str]) -> set[str]:
     return used
 
 
-def _chunks(names: Iterable[Name]) -> Iterator[list[Name]]:
-    iterator = iter(sorted(names))
-    while chunk := list(islice(iterator, _CHUNK)):
-        yield chunk
+def _in_parts(workspace_id: str, names: Iterable[Name]) -> Iterator[tuple[ColumnElement[bool], ...]]:
+    """Conditions for a few hundred of the uploads at a time, each found through the primary key."""
+    for kind, group in groupby(sorted(names), key=itemgetter(0)):
+        hashes = [sha256 for _, sha256 in group]
+        for at in range(0, len(hashes), _CHUNK):
+            yield uploads.c.workspace_id == workspace_id, uploads.c.kind == kind, uploads.c.sha256.in_(hashes[at : at + _CHUNK])

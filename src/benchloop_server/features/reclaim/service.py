@@ -20,7 +20,8 @@ _MICROS = 1_000_000
 _HOUR = 3600 * _MICROS
 #: Blobs that have to be there before anything is removed.
 _SAMPLE = 20
-#: Blobs that are removed while writers wait.
+#: Rows, and blobs, that are removed while writers wait.
+_ROWS = 2_000
 _BATCH = 100
 
 
@@ -62,15 +63,20 @@ def _check_pair(services: Services) -> bool:
 
 
 def _uploads(services: Services, workspace_id: str, *, now: int, before: int) -> tuple[int, int]:
+    """How many were removed, and how many unused ones are left. A job that is pushed meanwhile takes the marks from what it names."""
     with services.db.write() as connection:
         repository.hold_writers(connection)
         unused = repository.unused(connection, workspace_id)
         marked = repository.marked(connection, workspace_id)
         repository.mark(connection, workspace_id, marked.keys() - unused, since=None)
-        due = {name for name in unused if marked.get(name, now) <= before}
-        repository.mark(connection, workspace_id, unused - marked.keys() - due, since=now)
-        repository.remove(connection, workspace_id, due)
-    return len(due), len(unused) - len(due)
+        repository.mark(connection, workspace_id, unused - marked.keys(), since=now)
+    due = iter(sorted(name for name in unused if marked.get(name, now) <= before))
+    removed = 0
+    while part := list(islice(due, _ROWS)):
+        with services.db.write() as connection:
+            repository.hold_writers(connection)
+            removed += repository.remove(connection, workspace_id, part, before=before)
+    return removed, len(unused) - removed
 
 
 def _blobs(services: Services, *, before: int) -> tuple[int, int]:
