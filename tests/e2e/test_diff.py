@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +105,20 @@ def test_the_table_shows_tasks_that_differ_and_the_verdict(bl: Bl) -> None:
     same = bl("diff", "G@200", "G@200", "--format", "table", "-q").out
     assert "8 task(s) without a difference are not shown" in same
     assert "slugify" in bl("diff", "G@200", "G@200", "--format", "table", "--all", "-q").out
+
+
+def test_a_terminal_gets_the_table(bl: Bl) -> None:
+    controller, terminal = pty.openpty()
+    process = subprocess.Popen([bl.program, "diff", "G@200", "G@100", "-q"], env=bl.env(TERM="xterm"), cwd=bl.home, stdout=terminal)
+    os.close(terminal)
+    shown = b""
+    with suppress(OSError):  # the end of a pseudo-terminal is an error on Linux
+        while piece := os.read(controller, 65536):
+            shown += piece
+    os.close(controller)
+    assert process.wait(60) == 0
+    assert b"\x1b[31mlost" in shown
+    assert b"B is significantly worse by reward" in shown
 
 
 def test_the_seed_decides_the_interval(bl: Bl) -> None:

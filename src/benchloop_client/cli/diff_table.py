@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from benchloop_client.cli import tty
 from benchloop_client.errors import one_line
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def _table(tasks: list[TaskDiff]) -> Table:
         table.add_column(name, justify="right")
     for task in tasks:
         table.add_row(
-            Text(one_line(task.task_id)),
+            Text(tty.plain(one_line(task.task_id))),
             Text(task.change.replace("_", " ") + (" (tie)" if task.tie else ""), style=_COLOURS.get(task.change, "")),
             *(Text(cell) for cell in _cells(task)),
         )
@@ -121,7 +122,7 @@ def _differs(task: TaskDiff) -> bool:
 
 
 def _name(side: SideTotal) -> str:
-    return one_line(side.group_id) + (f"@{side.step}" if side.step is not None else "")
+    return tty.plain(one_line(side.group_id)) + (f"@{side.step}" if side.step is not None else "")
 
 
 def _words(names: tuple[str, ...]) -> str:

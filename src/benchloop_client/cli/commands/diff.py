@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import click
@@ -13,13 +12,12 @@ from benchloop_client.cli.session import Session
 from benchloop_client.contract import ids
 
 if TYPE_CHECKING:
-    from benchloop_client import settings
     from benchloop_client.actions import diff as actions
-    from benchloop_client.cli import diff_table
+    from benchloop_client.cli import diff_table, tty
 else:
     actions = lazy("benchloop_client.actions.diff")
-    settings = lazy("benchloop_client.settings")
     diff_table = lazy("benchloop_client.cli.diff_table")
+    tty = lazy("benchloop_client.cli.tty")
 
 _PIPE_WIDTH = 120
 _LEVEL = click.FloatRange(0, 1, min_open=True, max_open=True)
@@ -62,10 +60,9 @@ def command(
     """
     found = actions.diff(ask.job(session), a, b, significance=level or actions.SIGNIFICANCE, seed=seed)
     session.watch.close()
-    if (format_ or _by_stream(session)) == "table":
-        text = diff_table.render(
-            found, width=_width(session), colour=settings.wants_colour(_terminal(session)), everything=everything
-        ).encode("utf-8", "replace")
+    if (format_ or ("table" if session.on_terminal else "json")) == "table":
+        width = tty.columns_of(session.env.stdout, _PIPE_WIDTH) if session.on_terminal else _PIPE_WIDTH
+        text = diff_table.render(found, width=width, colour=session.colour, everything=everything).encode("utf-8", "replace")
     else:
         text = session.layout.value(actions.as_json(found)) + b"\n"
     with session.output.flushed():
@@ -74,20 +71,3 @@ def command(
         session.output.error(f"{diff_table.regression(found)}; exit {int(exits.Exit.FAILED)} as --fail-on-regression asks")
         return exits.Exit.FAILED
     return exits.Exit.DONE
-
-
-def _by_stream(session: Session) -> str:
-    return "table" if _terminal(session) else "json"
-
-
-def _terminal(session: Session) -> bool:
-    return session.env.stdout is not None and session.env.stdout.isatty()
-
-
-def _width(session: Session) -> int:
-    if not _terminal(session) or session.env.stdout is None:
-        return _PIPE_WIDTH
-    try:
-        return os.get_terminal_size(session.env.stdout.fileno()).columns or _PIPE_WIDTH
-    except OSError:
-        return _PIPE_WIDTH
