@@ -89,7 +89,7 @@ class Scripted:
                 self.end_headers()
                 self.wfile.write(answer.body)
 
-            do_GET = do_POST = do_PUT = handle_any
+            do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any
 
             def log_message(self, *args: object) -> None:
                 """Stay silent."""
