@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from benchloop_client._rate import parse_rate
 from benchloop_client.cli.lazy import lazy
 from benchloop_client.cli.session import FORMATS, Session
+from benchloop_client.contract.outcome import OUTCOMES
 
 if TYPE_CHECKING:
     from benchloop_client.actions import selection
@@ -118,7 +119,8 @@ class Leaf(click.Command):
 
 
 def _add_globals(command: click.Command) -> None:
-    """The global options that the command has not taken for itself."""
+    """The global options that the command has not taken for itself, and both spellings of help."""
+    command.context_settings.setdefault("help_option_names", ["-h", "--help"])
     taken = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
     command.params += [param for param in global_options(hidden=True) if not taken & set(param.opts)]
 
@@ -207,11 +209,14 @@ def _selection(**given: Any) -> selection.Selection:
     steps = _words(given["steps"])
     if not all(step.isascii() and step.isdigit() for step in steps):
         raise click.BadParameter(f"--step takes whole numbers with commas between them, not {given['steps']!r}")
+    outcomes = _words(given["outcome"])
+    if unknown := [word for word in outcomes if word not in OUTCOMES]:
+        raise click.BadParameter(f"--outcome {', '.join(unknown)!r} is none of {', '.join(OUTCOMES)}")
     if given["seed"] and not given["sample"]:
         raise click.BadParameter("--seed needs --sample")
     return selection.Selection(
         status=_words(given["status"]),
-        outcome=_words(given["outcome"]),
+        outcome=outcomes,
         tasks=tuple(filter(None, map(str.strip, given["tasks"]))),
         steps=tuple(dict.fromkeys(map(int, steps))),
         fail_reasons=tuple(filter(None, map(str.strip, given["fail_reasons"]))),
