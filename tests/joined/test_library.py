@@ -228,6 +228,13 @@ def test_who_and_what_answers(client: Client) -> None:
     assert repr(client) == f"Client(host='{client.settings.host}')"
 
 
+def test_the_doctor_finds_server_and_key_well(client: Client) -> None:
+    found = {finding.check: finding.status for finding in client.doctor()}
+    assert {found["key"], found["server"]} == {"ok"}
+    with Client(client.settings.host, "blk_wrong") as stranger:
+        assert "fail" in {finding.status for finding in stranger.doctor() if finding.check == "key"}
+
+
 @pytest.mark.parametrize(
     "call",
     [

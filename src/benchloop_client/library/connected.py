@@ -45,13 +45,12 @@ class Connected:
         `settings` (of `benchloop_client.load`) replaces all of it. `watch` is called with each event of `benchloop_client.actions.events`,
         from several threads. Raises `UsageError` for a host or key that cannot be used, `ConfigError` for a file that cannot be read.
         """
-        if settings is None:
-            settings = load(Flags(host=host, api_key=api_key, profile=profile, config=config, allow_http=allow_http))
-        self.settings = settings
+        self._flags = Flags(host=host, api_key=api_key, profile=profile, config=config, allow_http=allow_http)
+        self.settings = settings or load(self._flags)
         #: Set it from another thread and every call ends within a second with `Cancelled`.
         self.cancel = threading.Event()
         #: One short method per API call, for what has no call here.
-        self.api = api.Client(settings, self.cancel)
+        self.api = api.Client(self.settings, self.cancel)
         self._watch = watch
         #: Which jobs the downloads of groups and download tasks mean; see `Client.select`.
         self.selection = EVERY
