@@ -93,8 +93,18 @@ def element(work: Work, task_id: str, *, scope: str, layout: Layout) -> Iterator
 
 def list_element(work: Work, group_id: str, *, layout: Layout) -> Iterator[bytes]:
     """`{group_id, total, tasks}` as text: every task of a group, `task_id` being its `uid`."""
-    tasks = [_named(task) for task in _tasks(_plainly(lambda: work.client.behavior_tasks(group_id)))]
+    tasks = _listed(work, group_id)
     yield layout.value({"group_id": group_id, "total": len(tasks), "tasks": tasks})
+
+
+def list_rows(work: Work, group_id: str, *, layout: Layout) -> Iterator[bytes]:
+    """The behaviour tasks of a group, each as text with a line end."""
+    for task in _listed(work, group_id):
+        yield layout.value(task) + b"\n"
+
+
+def _listed(work: Work, group_id: str) -> list[Any]:
+    return [_named(task) for task in _tasks(_plainly(lambda: work.client.behavior_tasks(group_id)))]
 
 
 def _request(wish: Wish, steps: Steps) -> dict[str, Any]:

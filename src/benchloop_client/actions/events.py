@@ -130,7 +130,11 @@ class Counter:
         self._done += 1
         self._watch(Counted(self._label, self._unit, self._done, self._total, f"{verb} {detail}", self._timed, self._quiet))
 
+    def expect(self, total: int | None) -> None:
+        """There will be so many: for a total that is known only later."""
+        self._total = total
+
     def end(self, what: str) -> None:
-        """There are no more: says so where the total was not known."""
-        if self._total is None:
+        """There are no more: says so where the total was not known, or not true."""
+        if self._total is None or (self._quiet and self._done != self._total):
             self._watch(Counted(self._label, self._unit, self._done, self._done, what, self._timed, self._quiet))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -132,7 +132,7 @@ class _OneByOne:
 
     def documents(self) -> Iterator[bytes]:
         counter = Counter(self._work.watch, f"trajectories of {self._group_id}", "jobs", None, quiet=True)
-        for result in self._work.results(self._ids(), lambda job_id: document(self._work, job_id), ordered=True):
+        for result in self._work.results(self._ids(counter), lambda job_id: document(self._work, job_id), ordered=True):
             self.jobs += 1
             counter.step("fetched", result.item)
             if isinstance(result.error, NotFound):
@@ -144,21 +144,30 @@ class _OneByOne:
             yield result.value
         counter.end("fetched")
 
-    def _ids(self) -> Iterator[str]:
+    def _ids(self, counter: Counter) -> Iterator[str]:
         empty = True
-        for job_id in job_ids(self._work, self._group_id):
+        for job_id in job_ids(self._work, self._group_id, expect=counter.expect):
             empty = False
             yield job_id
         if empty and not self._work.selection:
             must_exist(self._work.client, self._group_id)
 
 
-def job_ids(work: Work, group_id: str) -> Iterator[str]:
-    """The ids of a group's jobs in the order of the list, or of those that are selected. Raises `ApiError` for a row without one."""
+def job_ids(work: Work, group_id: str, *, expect: Callable[[int | None], None] | None = None) -> Iterator[str]:
+    """The ids of a group's jobs in the order of the list, or of those that are selected. Raises `ApiError` for a row without one.
+
+    `expect` is told how many there will be, once the server says so.
+    """
     if work.selection:
-        yield from choose(work, group_id).jobs
+        chosen = choose(work, group_id).jobs
+        if expect is not None:
+            expect(len(chosen))
+        yield from chosen
         return
-    for row in paging.all_jobs(work.client, group_id):
+    listing = paging.all_jobs(work.client, group_id)
+    for row in listing:
+        if expect is not None:
+            expect(listing.total)
         if not isinstance(row.get("job_id"), str) or not row["job_id"]:
             raise ApiError(200, f"a row in the job list of {group_id} has no job_id")
         yield row["job_id"]

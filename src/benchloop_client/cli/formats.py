@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ _WHOLE: Path = ("value",)
 _SUSPECT = ("=", "+", "-", "@", "\t", "\r")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_TO_QUOTE = re.compile(r'[",\r\n]')
 _FIELDS_SHOWN = 30
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -116,9 +115,13 @@ def _columns(lines: Lines) -> dict[Path, None]:
 
 
 def _csv_line(values: Iterable[str]) -> bytes:
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerow([_UNPRINTABLE.sub("\ufffd", value) for value in values])
-    return out.getvalue().encode("utf-8", "replace")
+    line = ",".join(_quoted(_UNPRINTABLE.sub("\ufffd", value)) for value in values)
+    return (line or '""').encode("utf-8", "replace") + b"\n"
+
+
+def _quoted(text: str) -> str:
+    """A cell by RFC 4180. Python's own writer leaves a lone carriage return as it is before 3.13."""
+    return '"' + text.replace('"', '""') + '"' if _TO_QUOTE.search(text) or text.strip() != text else text
 
 
 def _harmless(text: str) -> str:

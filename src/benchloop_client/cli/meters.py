@@ -31,18 +31,18 @@ class Counter:
         return self.total is not None and self.done >= self.total
 
     @property
-    def share(self) -> float:
-        """Which part of it is done, 0 to 1; 0 where that is not known."""
-        return min(1.0, self.done / self.total) if self.total else 0.0
+    def share(self) -> float | None:
+        """Which part of it is done, 0 to 1; None where that is not known."""
+        return min(1.0, self.done / self.total) if self.total else None
 
     @property
     def counts(self) -> str:
         """`3/10 jobs`."""
         return f"{self.done}/{'?' if self.total is None else self.total} {self.unit}"
 
-    def share_with(self, inner: Counter) -> float:
+    def share_with(self, inner: Counter) -> float | None:
         """The share of this counter when `inner` counts inside the step that is under way."""
-        return min(1.0, (self.done + inner.share) / self.total) if self.total else inner.share
+        return min(1.0, (self.done + (inner.share or 0.0)) / self.total) if self.total else inner.share
 
     def times(self, now: float) -> str:
         """`, elapsed=…` and where it can be told `, eta=…`."""
@@ -67,9 +67,9 @@ class File:
         return self.total is not None and self.done >= self.total
 
     @property
-    def share(self) -> float:
-        """Which part of it passed, 0 to 1."""
-        return min(1.0, self.done / self.total) if self.total else 0.0
+    def share(self) -> float | None:
+        """Which part of it passed, 0 to 1; None where its length is not known."""
+        return min(1.0, self.done / self.total) if self.total else None
 
     def logged(self, now: float) -> str:
         """As a line of a log."""
@@ -114,10 +114,12 @@ class Rate:
         return (moved - before) / max(now - began, _WINDOW / 80)
 
 
-def bar(share: float) -> str:
+def bar(share: float | None) -> str:
     """Twenty cells; nothing where the share is not known."""
+    if share is None:
+        return ""
     filled = int(_BAR * share)
-    return f"[{'#' * filled}{'-' * (_BAR - filled)}]" if share else ""
+    return f"[{'#' * filled}{'-' * (_BAR - filled)}]"
 
 
 def duration(seconds: float) -> str:

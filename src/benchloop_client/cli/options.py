@@ -85,12 +85,19 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
 
 class Resource(click.Group):
     """A group of commands that takes the global options too; without arguments it shows its help and ends as a usage error does, whatever
-    the version of click.
+    the version of click. Its help ends as that of its commands does.
     """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, example: str = "", **kwargs: Any) -> None:
+        """`example` is one command line that works as it stands; without it, that of the first command."""
         super().__init__(*args, **kwargs)
+        self.example = example
         _add_globals(self)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Example and exit codes, below the commands."""
+        first = next((command.example for command in self.commands.values() if isinstance(command, Leaf)), "")
+        _write_end(formatter, self.example or first)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does, but for the empty command line."""
@@ -111,11 +118,15 @@ class Leaf(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Example and exit codes, below the options."""
-        if self.example:
-            with formatter.section("Example"):
-                formatter.write_text(self.example)
-        with formatter.section("Exit codes"):
-            formatter.write_text(EXIT_CODES)
+        _write_end(formatter, self.example)
+
+
+def _write_end(formatter: click.HelpFormatter, example: str) -> None:
+    if example:
+        with formatter.section("Example"):
+            formatter.write_text(example)
+    with formatter.section("Exit codes"):
+        formatter.write_text(EXIT_CODES)
 
 
 def _add_globals(command: click.Command) -> None:

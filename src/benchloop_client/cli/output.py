@@ -119,7 +119,7 @@ class Output:
         with self._lock:
             if self._stderr is None or self.level is Level.QUIET or not (text or self._drawn):
                 return
-            text = self.redact(text)
+            text = tty.plain(self.redact(text))
             width = tty.cells(text)
             self._put(f"\r{text}{' ' * max(0, self._drawn - width)}" + ("" if text else "\r"))
             self._drawn = width

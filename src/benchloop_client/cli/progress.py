@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import singledispatchmethod
 
 from benchloop_client.actions import events
@@ -35,7 +36,7 @@ class Progress:
         self._told: dict[str, int] = {}
         self._drawn_at, self._said_at = float("-inf"), float("-inf")
         self._closed = False
-        #: Files are only planned: nothing is said about them.
+        #: Files are only planned: nothing is said about each, and counters have no lines of their own.
         self.rehearsing = False
 
     def __call__(self, event: events.Event) -> None:
@@ -76,7 +77,7 @@ class Progress:
         self._rate.look(now)
         if self._said_at < 0:
             self._said_at = now
-        if not event.quiet and self._few("counter"):
+        if not self._quiet(event) and self._few("counter"):
             self._said_at = now
             self._output.progress(f"{event.label}: total={_or_question(event.total)} {event.unit}")
 
@@ -87,13 +88,13 @@ class Progress:
         counter.done, counter.total = event.done, event.total
         if counter.ended:
             del self._counters[event.label]
-        if counter.ended and not event.quiet and self._few("counter"):
+        if counter.ended and not self._quiet(event) and self._few("counter"):
             self._said_at = now
             self._output.progress(_counted(event, counter, now))
         elif self._output.redraws:
             self._draw()
         elif self._counters and self._due():
-            self._output.progress(self._state(now) if event.quiet else _counted(event, counter, now))
+            self._output.progress(self._state(now) if self._quiet(event) else _counted(event, counter, now))
 
     @_show.register
     def _(self, event: events.Moved) -> None:
@@ -150,6 +151,9 @@ class Progress:
         if not self.rehearsing and self._few("file"):
             self._output.note(text)
 
+    def _quiet(self, event: events.CountStarted | events.Counted) -> bool:
+        return event.quiet or self.rehearsing
+
     def _few(self, sort: str) -> bool:
         """Whether there were few lines of this sort so far, or all of them are wanted."""
         self._told[sort] = self._told.get(sort, 0) + (self._output.level is not Level.VERBOSE)
@@ -171,32 +175,31 @@ class Progress:
 
     def _line(self, now: float, columns: int) -> str:
         """Where things stand, in one line of at most so many columns: first the bar goes, then most of the label."""
-        name, gauge, numbers = self._parts(now)
-        room = columns - len(_PREFIX) - len(numbers) - 1
-        for label in (f"{name} {gauge}" if gauge else name, name, shortened(name, max(room, 8))):
-            if tty.cells(label) <= room:
-                break
-        return tty.fitted(f"{_PREFIX}{label} {numbers}", columns)
+        parts = self._parts(now)
+        head = f"{_PREFIX}{parts.position}"
+        room = columns - tty.cells(head) - len(parts.numbers) - 1
+        label = f"{parts.name} {parts.gauge}" if parts.gauge else parts.name
+        if tty.cells(label) > room:
+            label = parts.name if tty.cells(parts.name) <= room else shortened(parts.name, max(room, 8))
+        return tty.fitted(f"{head}{label} {parts.numbers}", columns)
 
     def _state(self, now: float) -> str:
         """Where things stand, for a log."""
-        name, _, numbers = self._parts(now)
-        return f"{name}: {numbers}"
+        parts = self._parts(now)
+        return f"{parts.position}{parts.name}: {parts.numbers}"
 
-    def _parts(self, now: float) -> tuple[str, str, str]:
-        """Label, bar (or nothing) and numbers."""
+    def _parts(self, now: float) -> _Parts:
         shown = self._shown_counters()
         file = next(iter(self._files.values()), None)
         if file is not None and (self._single or not shown):
-            counter = shown[0] if shown else None
-            position = f"[{min(counter.done + 1, counter.total or counter.done + 1)}/{_or_question(counter.total)}] " if counter else ""
-            return position + shortened(file.name), bar(file.share), f"{file.numbers(now)}{self._active()}"
+            return _Parts(_position(shown), shortened(file.name), bar(file.share), f"{file.numbers(now)}{self._active()}")
         first = shown[0]
         share = first.share if len(shown) == 1 else first.share_with(shown[-1])
-        counts = ", ".join(counter.counts for counter in shown)
         rate = self._rate.look(now)
         eta = duration((now - first.began) * (1 - share) / share) if share else file.time_left(now) if file is not None else NO_TIME
-        return first.label, bar(share), f"{counts} {size(self._rate.total)} {size(int(rate))}/s eta={eta}{self._active()}"
+        counts = ", ".join(counter.counts for counter in shown)
+        numbers = f"{counts} {size(self._rate.total)} {size(int(rate))}/s eta={eta}{self._active()}"
+        return _Parts("", first.label, bar(share), numbers)
 
     def _shown_counters(self) -> list[Counter]:
         """The outermost counter under way, and the one that began last inside it; one that only goes to 1 stands back for others."""
@@ -206,6 +209,16 @@ class Progress:
 
     def _active(self) -> str:
         return f" ({len(self._files)} active)" if len(self._files) > 1 and not self._single else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The parts of the line: `[i/n] ` or nothing, what is under way, a bar or nothing, and the numbers."""
+
+    position: str
+    name: str
+    gauge: str
+    numbers: str
 
 
 class Ticker:
@@ -223,6 +236,14 @@ class Ticker:
     def _run(self) -> None:
         while not self._stopped.wait(_DRAW_EVERY * 2):
             self._progress.tick()
+
+
+def _position(shown: list[Counter]) -> str:
+    if not shown:
+        return ""
+    counter = shown[-1]
+    number = counter.done + 1 if counter.total is None else min(counter.done + 1, counter.total)
+    return f"[{number}/{_or_question(counter.total)}] "
 
 
 def _counted(event: events.Counted, counter: Counter, now: float) -> str:

@@ -10,6 +10,8 @@ from benchloop_client.cli import tty
 _GAP = "  "
 #: The widest that a column gets on a terminal, and where there is none.
 _WIDEST, _WIDEST_PIPED = 48, 200
+#: Fewer columns than this are not worth a part of a longer text.
+_USEFUL = 12
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 
@@ -78,10 +80,17 @@ class Table:
         if self._keep_all:
             _narrow([columns[index] for index in shown], self._width)
             return shown
-        while len(shown) > 1 and _total([columns[index] for index in shown]) > self._width:
-            self.left_out.insert(0, columns[shown.pop()].name)
-        _narrow([columns[index] for index in shown], self._width)
-        return shown
+        fitting: list[int] = []
+        room = self._width + len(_GAP)
+        for index in shown:
+            room -= len(_GAP)
+            if columns[index].width > room and (room < _USEFUL and fitting):
+                break
+            columns[index].width = min(columns[index].width, room)
+            room -= columns[index].width
+            fitting.append(index)
+        self.left_out = [columns[index].name for index in shown[len(fitting) :]]
+        return fitting
 
 
 def _total(columns: list[_Column]) -> int:

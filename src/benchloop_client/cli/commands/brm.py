@@ -38,6 +38,7 @@ def command() -> None:
 @click.option("--sample-size", type=int, metavar="N", default=SAMPLE_SIZE, show_default=True, help="Jobs drawn from each step.")
 @click.option("--scoring-limit", type=int, metavar="N", default=SCORING_LIMIT, show_default=True, help="Patterns wanted.")
 @waits.wait_options
+@options.print_options()
 @ask.with_session
 def run(
     session: Session, *, groups: tuple[str, ...], steps: tuple[str, ...], sample_size: int, scoring_limit: int, wait: float | None
@@ -54,6 +55,7 @@ def run(
 @command.command(cls=options.Leaf, example="bl brm get --task-id brm-1 --scope detail")
 @_tasks
 @options.scope_option("overall", "detail", "status")
+@options.print_options()
 @ask.with_session
 def get(session: Session, *, tasks: tuple[str, ...], scope: str) -> int:
     """Print one JSON array, an object a task: its state, what it found, or all of it."""
@@ -62,6 +64,7 @@ def get(session: Session, *, tasks: tuple[str, ...], scope: str) -> int:
 
 @command.command(cls=options.Leaf, example="bl brm status --task-id brm-1 | jq -r '.[0].status'")
 @_tasks
+@options.print_options()
 @ask.with_session
 def status(session: Session, *, tasks: tuple[str, ...]) -> int:
     """Print one JSON array, the state of each task; as `get --scope status`."""
@@ -70,12 +73,18 @@ def status(session: Session, *, tasks: tuple[str, ...]) -> int:
 
 @command.command(name="list", cls=options.Leaf, example="bl brm list -g G1 | jq -r '.[0].tasks[].uid'")
 @options.group_option()
+@options.print_options()
 @ask.with_session
 def list_(session: Session, *, groups: tuple[str, ...]) -> int:
     """Print one JSON array, an object a group with its tasks."""
     wanted = ids.parse(groups, "group id", stdin=session.env.stdin, say=session.output.note, missing=_NO_GROUP)
     work = ask.job(session)
-    return ask.print_array(session, wanted, lambda group, layout: actions.list_element(work, group, layout=layout))
+    return ask.print_array(
+        session,
+        wanted,
+        lambda group, layout: actions.list_element(work, group, layout=layout),
+        rows=lambda group, layout: actions.list_rows(work, group, layout=layout),
+    )
 
 
 def _show(session: Session, tasks: tuple[str, ...], scope: str) -> int:
