@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
-_FILES = tuple(f"tests/e2e/test_{name}.py" for name in ("weaknesses_a", "weaknesses_b", "weaknesses_d"))
+_FILES = tuple(f"tests/e2e/test_{name}.py" for name in ("weaknesses_a", "weaknesses_b", "weaknesses_commands", "weaknesses_d"))
 _LINE = re.compile(r"^(PASSED|FAILED|ERROR) \S+::(test_([a-d]\d+)_\S+)", re.MULTILINE)
 
 
