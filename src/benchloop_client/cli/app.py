@@ -35,9 +35,6 @@ SUMMARIES: dict[str, str] = {
     "report": "Reports of groups or jobs: why they failed, in words.",
     "rsi": "Weakness reports of groups or jobs.",
     "brm": "Behaviour tasks: which behaviour goes with reward.",
-    "report": "Reports of groups or jobs: why they failed, in words.",
-    "rsi": "Weakness reports of groups or jobs.",
-    "brm": "Behaviour tasks: which behaviour goes with reward.",
     "metadata": "Job metadata of a download task.",
     "download-tasks": "Frozen job lists to download from.",
     "config": "The local configuration file.",
@@ -87,6 +84,7 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 ROOT = Tree(
     name="bl",
     help="Fetch, verify and understand the data of agent benchmark runs.",
+    example="bl pull -g G1 -o runs",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": _WIDEST},
     params=[
         *global_options(),

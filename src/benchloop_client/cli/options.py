@@ -274,8 +274,8 @@ def page_options(default_size: int = 50) -> Decorator:
     return _bundle("pages", dict, ("page", "page_size", "everything"), page, page_size_option(default_size), everything)
 
 
-def scope_option(*allowed: str) -> Decorator:
-    """`--scope`: one of `allowed`, or all of them; checked with the documented words."""
+def scope_option(*allowed: str, of: str = "a group") -> Decorator:
+    """`--scope`: one of `allowed`, or all of them; checked with the documented words. `of` says of what they are parts."""
     choices = (*allowed, "all")
 
     def check(_ctx: click.Context, _param: click.Parameter, value: str) -> str:
@@ -283,7 +283,7 @@ def scope_option(*allowed: str) -> Decorator:
             raise click.BadParameter(f"--scope must be one of {', '.join(choices)}")
         return value
 
-    text = f"Part of a group: {', '.join(allowed)} or all."
+    text = f"Part of {of}: {', '.join(allowed)} or all."
     return click.option("--scope", default="all", show_default=True, metavar="PART", callback=check, help=text)
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import itertools
+import shlex
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,15 +127,28 @@ def test_d8_the_same_option_in_each_place_reaches_the_settings(bl: Any) -> None:
         assert bl(*argv).settings[0].retry == 7, argv
 
 
-@pytest.mark.parametrize("path", LEAVES, ids=_name)
+@pytest.mark.parametrize("path", EVERY, ids=_name)
 def test_help_has_a_summary_an_example_and_the_exit_codes(path: tuple[str, ...]) -> None:
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        assert run([*path, "--help"], _session().env) == 0
+    text = out.getvalue()
+    assert 1 <= len((EVERY[path].help or "").splitlines()[0]) <= 130
+    example = text.partition("\nExample:\n")[2].split("\n")[0].strip()
+    assert example.replace("source <(", "").startswith(("bl ", "bmcli "))
+    codes = text.partition("\nExit codes:\n")[2]
+    assert all(f"{code} " in codes for code in (0, 1, 2, 3, 4, 130))
+
+
+@pytest.mark.parametrize("path", LEAVES, ids=_name)
+def test_the_example_in_the_help_is_a_command_of_ours_with_options_it_has(path: tuple[str, ...]) -> None:
     command = LEAVES[path]
-    with _context(command, info_name=_name(path), obj=_session(), max_content_width=100) as ctx:
-        text = command.get_help(ctx)
-    assert command.get_short_help_str(200).strip()
-    assert isinstance(command, Leaf) and command.example
-    assert "Example:" in text and "Exit codes:" in text
-    assert command.example.replace("source <(", "").startswith(("bl ", "bmcli "))
+    assert isinstance(command, Leaf)
+    words = shlex.split(command.example.replace("source <(", "").replace(")", ""))
+    assert words[1 : 1 + len(path)] == list(path), "an example is of the command itself"
+    known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+    typed = itertools.takewhile(lambda word: word not in {"|", "<", ">"}, words[1 + len(path) :])
+    assert {word for word in typed if word.startswith("-") and word != "-"} <= known
 
 
 def test_flags_hold_what_the_global_options_say() -> None:
