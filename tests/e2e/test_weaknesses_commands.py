@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.documented import Documented, document
-from tests.support.programs import Bl, files_below, journal
+from tests.support.programs import Bl, files_below, interrupt, journal, wait_for
 from tests.support.scripted import Answer, Scripted, Seen, error, html, of_json
 
 # ---- A5, A7: artifacts --------------------------------------------------------------------------------------------------------------
@@ -168,6 +168,17 @@ def test_d10_a_trigger_can_be_waited_for(server: Scripted, bl: Bl) -> None:
     server.on("GET /openapi/jobs/J1/report", report)
     done = bl("report", "trigger", "-j", "J1", "--wait", "--wait-timeout", "30")
     assert (done.code, done.json) == (0, [{"reports": [{"content": "# why"}]}]), str(done)
+
+
+def test_d10_a_wait_ends_by_ctrl_c_within_a_second(server: Scripted, bl: Bl) -> None:
+    """Whatever the pause between two looks. Fails on a client that sleeps through the signal; the original has no wait."""
+    server.on("GET /openapi/behavior/steps", of_json({"steps": []}))
+    server.on("POST /openapi/behavior/tasks", of_json({"uid": "U1"}))
+    server.on("GET /openapi/behavior/tasks/U1", of_json({"status": "running"}))
+    process = bl.start("brm", "run", "-g", "G1", "--wait")
+    wait_for(lambda: len(server.asked("/behavior/tasks/U1")) >= 3, what="the third look")
+    result, took = interrupt(process)
+    assert (result.code, took < 1.0, "U1" in result.err) == (130, True, True), str(result)
 
 
 def test_d10_pull_knows_weakness_reports_and_metadata(old: Documented, bl: Bl, out: Path) -> None:

@@ -44,6 +44,8 @@ def run(
     session: Session, *, groups: tuple[str, ...], steps: tuple[str, ...], sample_size: int, scoring_limit: int, wait: float | None
 ) -> int:
     """Start a task for one group, and print one JSON array with it."""
+    if "-" in groups and "-" in steps:
+        raise click.BadParameter("'-' reads stdin: it can stand for the group or for the steps, not for both")
     numbers = _steps(session, steps)
     wanted = ids.parse(groups, "group id", stdin=session.env.stdin, say=session.output.note, missing=_NO_GROUP)
     if len(wanted) > 1:
@@ -54,7 +56,7 @@ def run(
 
 @command.command(cls=options.Leaf, example="bl brm get --task-id brm-1 --scope detail")
 @_tasks
-@options.scope_option("overall", "detail", "status")
+@options.scope_option("overall", "detail", "status", of="what is known")
 @options.print_options()
 @ask.with_session
 def get(session: Session, *, tasks: tuple[str, ...], scope: str) -> int:

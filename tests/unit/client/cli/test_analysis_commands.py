@@ -123,6 +123,7 @@ _TWENTY_ONE = ",".join(map(str, range(21)))
         (["--steps", "10,010"], "--steps names 10 twice", 0),
         (["--steps", "1.5", "-g", "G1"], "--steps takes whole numbers, not '1.5'", 0),
         (["--steps", "10"], "at least one -g/--group is required", 0),
+        (["--steps", "-", "-g", "-"], "'-' reads stdin", 0),
         (["-g", "A,B"], "exactly one -g/--group, not 2", 0),
         (["-g", "G1", "--scoring-limit", "0"], "group G1 has steps: name 1 to 20 of them with --steps", 1),
         (["-g", "G1", "--steps", _TWENTY_ONE], "--steps names 21 steps; at most 20 go into one task", 1),
