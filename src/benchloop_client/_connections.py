@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -37,6 +38,8 @@ class Connections:
     def __init__(self, settings: Settings, cancel: threading.Event) -> None:
         self._settings = settings
         self._cancel = cancel
+        #: Is told each request with its outcome, where somebody wants to know.
+        self.tell: Callable[[str], None] | None = None
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._managers: dict[tuple[str | None, str], urllib3.PoolManager] = {}
@@ -48,10 +51,24 @@ class Connections:
     def request(self, method: str, url: str, headers: Mapping[str, str], body: Iterable[bytes] | None) -> urllib3.BaseHTTPResponse:
         """Send and return as soon as the headers are in; body unread, redirects and errors left to the caller. Raises urllib3's errors."""
         _thread.reused = False
-        return self._manager(url).request(
-            method, url, headers=headers, body=body, timeout=self._timeout, retries=False, redirect=False,
-            preload_content=False, decode_content=False,
-        )  # fmt: skip
+        began, outcome = time.monotonic(), "no answer"
+        try:
+            answer = self._manager(url).request(
+                method, url, headers=headers, body=body, timeout=self._timeout, retries=False, redirect=False,
+                preload_content=False, decode_content=False,
+            )  # fmt: skip
+            outcome = str(answer.status)
+            return answer
+        except Exception as error:
+            outcome = f"no answer ({type(error).__name__})"
+            raise
+        finally:
+            if self.tell is not None:
+                self.tell(f"{method} {self._shown(url)} {outcome} after {time.monotonic() - began:.2f} s")
+
+    def _shown(self, url: str) -> str:
+        """An address as it may be told: what stands in the query for another machine may be a signature."""
+        return url if url.startswith(self._settings.host + "/") else url.partition("?")[0]
 
     def close(self) -> None:
         """Close the pools and cut what is still in use."""

@@ -72,14 +72,14 @@ class Http:
         self._settings = settings
         self._cancel = cancel
         self._gate = Gate(cancel)
-        self._connections = Connections(settings, cancel)
+        self.connections = Connections(settings, cancel)
         self.traffic = Traffic(settings.limit_rate, wait=cancel.wait)
         self._count_lock = threading.Lock()
         self.pressure = 0
 
     def close(self) -> None:
         """Close every connection, also those in use."""
-        self._connections.close()
+        self.connections.close()
 
     def json(self, call: Call) -> Any:
         """The decoded answer of `call`, None for an empty one. Redirects are never followed."""
@@ -162,7 +162,7 @@ class Http:
         headers = self._headers(call, url)
         for attempt in range(_STALE_TRIES):
             try:
-                return self._connections.request(call.method, url, headers, self.traffic.sending(call.body.open()) if call.body else None)
+                return self.connections.request(call.method, url, headers, self.traffic.sending(call.body.open()) if call.body else None)
             except (HTTPError, OSError) as error:
                 if self._cancel.is_set():
                     raise Cancelled from None

@@ -51,6 +51,10 @@ class Client:
         """Close all connections; calls still under way in other threads end with an error."""
         self._http.close()
 
+    def tell(self, say: Callable[[str], None]) -> None:
+        """Tell `say` each request from now on: method, address, status and seconds, in one line without the key. Any thread may call it."""
+        self._http.connections.tell = lambda text: say(self.settings.redact(text))
+
     def pressure(self) -> int:
         """How often so far the server asked for fewer requests or timed out; only ever grows (for `transfer.pool`)."""
         return self._http.pressure

@@ -129,6 +129,7 @@ class Session:
     def client(self) -> client.Client:
         """The one client of this run, with its pool of connections."""
         opened = self.env.open_client(self.settings, self.cancel)
+        opened.tell(self.output.debug)
         self._look_for_update()
         return opened
 
@@ -140,6 +141,11 @@ class Session:
         if self.env.ticks:
             self._ticker = progress.Ticker(watch)
         return watch
+
+    def end_progress(self) -> None:
+        """Take the progress line down, if there is one."""
+        if "watch" in self.__dict__:
+            self.watch.close()
 
     @property
     def style(self) -> formats.Style:
@@ -160,8 +166,7 @@ class Session:
         """Take down the progress line, say if a newer version is out, and give the connections back."""
         if self._ticker is not None:
             self._ticker.stop()
-        if "watch" in self.__dict__:
-            self.watch.close()
+        self.end_progress()
         if self._update is not None and not self.cancel.is_set():
             for line in self._update.lines():
                 self.output.note(line)

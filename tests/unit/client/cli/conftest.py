@@ -36,6 +36,9 @@ class FakeClient:
     def moved_bytes(self) -> int:
         return 0
 
+    def tell(self, say: Callable[[str], None]) -> None:
+        self.say = say
+
     def retrying(self, work: Callable[[], Any]) -> Any:
         return work()
 
