@@ -111,7 +111,7 @@ def save_files(session: Session, save: Save, wanted: Sequence[str], action: Call
         report = action(target)
         if not report.broken_off:
             target.finish()
-    session.watch.close()
+    session.end_progress()
     return exits.of_report(report, session)
 
 
@@ -130,7 +130,7 @@ def _rehearsed(session: Session, plan: rehearsal.Rehearsal, action: Callable[[de
 
 
 def _print(session: Session, chunks: Iterable[bytes]) -> None:
-    session.watch.close()
+    session.end_progress()
     with session.output.flushed():
         for chunk in chunks:
             session.output.data(chunk)

@@ -23,7 +23,9 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @ask.with_session
 def command(session: Session, *, shell: str) -> int:
-    """Print a completion script. It is complete in itself: no program is started when a key is pressed.
+    """A completion script for bash, zsh or fish.
+
+    It is complete in itself: no program is started when a key is pressed.
 
     bash: `source <(bl completion bash)` in ~/.bashrc.
 

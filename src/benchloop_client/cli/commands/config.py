@@ -98,14 +98,17 @@ def get(session: Session, *, key: str, show_key: bool, config: str | None) -> in
 
 
 @command.command(name="list", cls=options.Leaf, example="bl config list --profile staging")
-@click.option("--format", "format_", type=click.Choice(("json", "table")), help="[default: table on a terminal, else json]")
+@options.print_options()
 @_config_option()
 @ask.with_session
-def list_(session: Session, *, format_: str | None, config: str | None) -> int:
-    """Every value that counts now and where it comes from: a flag, a variable, the file, or the default. Keys are masked."""
+def list_(session: Session, *, config: str | None) -> int:
+    """Every value that counts now and where it comes from: a flag, a variable, the file, or the default. Keys are masked.
+
+    A table on a terminal, else one JSON array.
+    """
     found = _resolved(session, config)
     rows = [(key, None if value.value is None else _shown(key, value.value), value.source) for key, value in found.values.items()]
-    if (format_ or ("table" if session.on_terminal else "json")) == "json":
+    if session.given.get("fields") or (session.given.get("format") or ("table" if session.on_terminal else "json")) != "table":
         return ask.print_values(session, [{"key": key, "value": value, "source": source} for key, value, source in rows])
     cells = [(key, "-" if value is None else _plain(value), source) for key, value, source in rows]
     _print(session, rows_as_text(cells, ("KEY", "VALUE", "FROM")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -16,11 +16,12 @@ from benchloop_client.errors import UsageError
 if TYPE_CHECKING:
     from benchloop_client import settings
     from benchloop_client.actions import doctor as actions
-    from benchloop_client.actions import findings
+    from benchloop_client.actions import findings, gather
 else:
     settings = lazy("benchloop_client.settings")
     actions = lazy("benchloop_client.actions.doctor")
     findings = lazy("benchloop_client.actions.findings")
+    gather = lazy("benchloop_client.actions.gather")
 
 T = TypeVar("T")
 
@@ -35,9 +36,9 @@ _WIDTH = 11
 )
 @ask.with_session
 def command(session: Session, *, format_: str) -> int:
-    """Look at configuration, connection, key, server and disk: a line each, with the way out of what is not well.
+    """Is everything well between here and the server?
 
-    Each line begins with ok, warn or fail. Exits 0 without a failure (warnings count as none), 3 if the key is at fault, 4 if the server
+    Looks at configuration, connection, key, server and disk: a line each, with the way out of what is not well. Each line begins with ok, warn or fail. Exits 0 without a failure (warnings count as none), 3 if the key is at fault, 4 if the server
     cannot be reached, else 1. The API key is masked.
     """
     resolved = _or_error(lambda: settings.resolve(session.flags))
@@ -51,7 +52,8 @@ def command(session: Session, *, format_: str) -> int:
         if format_ == "text":
             _show(session, finding)
     if format_ == "json":
-        ask.print_values(session, [{"check": f.check, "status": f.status, "text": f.text, "fix": f.fix or None} for f in found])
+        rows = [{"check": f.check, "status": f.status, "text": f.text, "fix": f.fix or None} for f in found]
+        _write(session, gather.array_of(rows, session.layout))
     trouble = findings.worst(found)
     return {None: Exit.DONE, "key": Exit.AUTH, "network": Exit.NETWORK, "local": Exit.FAILED}[trouble]
 
@@ -62,8 +64,13 @@ def _show(session: Session, finding: findings.Finding) -> None:
     if session.colour:
         word = f"{_COLOURS[finding.status]}{word}{_PLAIN}"
     text = f"{word}  {finding.check:<{_WIDTH}} {finding.text}" + (f" -> {finding.fix}" if finding.fix else "")
+    _write(session, [f"{text}\n".encode("utf-8", "replace")])
+
+
+def _write(session: Session, chunks: Iterable[bytes]) -> None:
     with session.output.flushed():
-        session.output.data(f"{text}\n".encode("utf-8", "replace"))
+        for chunk in chunks:
+            session.output.data(chunk)
 
 
 def _or_error(made: Callable[[], T]) -> T | UsageError:

@@ -44,6 +44,7 @@ def get(session: Session, *, groups: tuple[str, ...]) -> int:
 
 @command.command(cls=options.Leaf, example="bl groups delete -g G1 --yes")
 @options.group_option()
+@options.print_options()
 @click.option("-y", "--yes", is_flag=True, help="Do not ask. Needed where nobody can be asked.")
 @ask.with_session
 def delete(session: Session, *, groups: tuple[str, ...], yes: bool) -> int:
@@ -59,6 +60,7 @@ def delete(session: Session, *, groups: tuple[str, ...], yes: bool) -> int:
 
 @command.command(cls=options.Leaf, example="bl groups rename -g G1 'nightly, new prompt'")
 @options.group_option()
+@options.print_options()
 @click.argument("name", required=False, metavar="[NAME]")
 @click.option("--reset", is_flag=True, help="Back to the run's own name.")
 @ask.with_session
@@ -74,6 +76,7 @@ def rename(session: Session, *, groups: tuple[str, ...], name: str | None, reset
 
 @command.command(cls=options.Leaf, example="bl groups tag -g G1 baseline --remove draft")
 @options.group_option()
+@options.print_options()
 @click.argument("tags", nargs=-1, metavar="[TAG...]")
 @click.option("--remove", "removed", multiple=True, metavar="TAG", help="Take this tag off (repeatable).")
 @click.option("--clear", is_flag=True, help="Take all tags off first.")
@@ -88,6 +91,7 @@ def tag(session: Session, *, groups: tuple[str, ...], tags: tuple[str, ...], rem
 
 @command.command(cls=options.Leaf, example="bl groups note -g G1 'second try after the timeout fix'")
 @options.group_option()
+@options.print_options()
 @click.argument("text", required=False, metavar="[TEXT]")
 @click.option("--clear", is_flag=True, help="Take the note away.")
 @ask.with_session

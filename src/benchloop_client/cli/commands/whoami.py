@@ -18,12 +18,15 @@ else:
 
 
 @click.command(name="whoami", cls=options.Leaf, example="bl whoami --format json | jq -r '.[0].workspace'")
-@click.option("--format", "format_", type=click.Choice(("json", "table")), help="[default: table on a terminal, else json]")
+@options.print_options()
 @ask.with_session
-def command(session: Session, *, format_: str | None) -> int:
-    """User, workspace, key and scopes as the server sees them, as one JSON array or as a table."""
+def command(session: Session) -> int:
+    """Whose key is sent, and what it may do.
+
+    User, workspace, key and scopes as the server sees them: a table on a terminal, else one JSON array.
+    """
     found = {"host": session.settings.host, "key_from": session.settings.came_from["api_key"], **actions.whoami(session.client)}
-    if (format_ or ("table" if session.on_terminal else "json")) == "json":
+    if session.given.get("fields") or (session.given.get("format") or ("table" if session.on_terminal else "json")) != "table":
         return ask.print_values(session, [found])
     rows = [
         (name, ", ".join(map(str, value)) if isinstance(value, list) else "-" if value is None else value) for name, value in found.items()
