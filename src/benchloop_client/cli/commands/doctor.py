@@ -38,7 +38,9 @@ _WIDTH = 11
 def command(session: Session, *, format_: str) -> int:
     """Is everything well between here and the server?
 
-    Looks at configuration, connection, key, server and disk: a line each, with the way out of what is not well. Each line begins with ok, warn or fail. Exits 0 without a failure (warnings count as none), 3 if the key is at fault, 4 if the server
+    Looks at configuration, connection, key, server and disk: a line each, with the way out of what is not well.
+
+    Each line begins with ok, warn or fail. Exits 0 without a failure (warnings count as none), 3 if the key is at fault, 4 if the server
     cannot be reached, else 1. The API key is masked.
     """
     resolved = _or_error(lambda: settings.resolve(session.flags))
