@@ -21,6 +21,7 @@ _SHOWN = {"file": 30, "counter": 20, "note": 15, "warning": 15}
 _MORE = {"file": "file(s)", "note": "note(s)", "warning": "warning(s)"}
 _PREFIX = "[progress] "
 _OTHERWISE = 80
+_SHORTEST = 8
 
 
 class Progress:
@@ -174,13 +175,15 @@ class Progress:
             self._output.draw(self._line(now, self._output.columns(_OTHERWISE) - 1))
 
     def _line(self, now: float, columns: int) -> str:
-        """Where things stand, in one line of at most so many columns: first the bar goes, then most of the label."""
+        """Where things stand, in one line of at most so many columns: first the bar goes, then most of the label, then all of it."""
         parts = self._parts(now)
         head = f"{_PREFIX}{parts.position}"
         room = columns - tty.cells(head) - len(parts.numbers) - 1
+        if room < _SHORTEST:
+            return tty.fitted(parts.numbers, columns)
         label = f"{parts.name} {parts.gauge}" if parts.gauge else parts.name
         if tty.cells(label) > room:
-            label = parts.name if tty.cells(parts.name) <= room else shortened(parts.name, max(room, 8))
+            label = parts.name if tty.cells(parts.name) <= room else shortened(parts.name, room)
         return tty.fitted(f"{head}{label} {parts.numbers}", columns)
 
     def _state(self, now: float) -> str:
