@@ -193,11 +193,11 @@ def test_set_without_anything_is_two_where_nobody_can_be_asked(bare: Bl) -> None
     assert bare("config", "set", "--api-key-prompt").code == 2
 
 
-def at_terminal(bl: Bl, typed: Sequence[tuple[str, str]], *args: str, timeout: float = 30) -> Result:
+def at_terminal(bl: Bl, typed: Sequence[tuple[str, str]], *args: str, timeout: float = 30, **env: str) -> Result:
     """Run at a terminal of its own; for each pair wait for the first text and type the second."""
     pid, terminal = pty.fork()
     if pid == 0:  # pragma: no cover - the program takes the place of this process
-        os.execve(bl.program, [bl.program, *args], bl.env(TERM="xterm"))
+        os.execve(bl.program, [bl.program, *args], bl.env(**{"TERM": "xterm", **env}))
     shown, waiting, end = "", list(typed), time.monotonic() + timeout
     os.set_blocking(terminal, False)
     while time.monotonic() < end:
@@ -226,6 +226,27 @@ def test_the_key_prompt_stores_the_key(bare: Bl, home: Path) -> None:
     assert done.code == 0, done
     assert CANARY in (home / ".benchloop" / "config.toml").read_text()
     assert not canary_in(done.out)
+
+
+def test_a8_a_key_typed_with_any_command_is_warned_about_once_at_a_terminal(old: Documented, bare: Bl) -> None:
+    words = ("--api-key", CANARY, "metrics", "get", "-j", "J1", "--host", old.server.origin, "--api-key", CANARY)
+    done = at_terminal(bare, [], *words)
+    assert (done.code, done.out.count("shows in process lists")) == (0, 1), done
+    assert "shows in" not in bare(*words).err
+
+
+@pytest.mark.parametrize(
+    ("env", "coloured"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False), ({"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, False)],
+)
+def test_colours_at_a_terminal(bare: Bl, env: dict[str, str], coloured: bool) -> None:
+    assert ("\x1b[" in at_terminal(bare, [], "doctor", "--host", "http://127.0.0.1:9", **env).out) is coloured
+
+
+def test_colours_off_a_terminal_only_where_they_are_forced(bare: Bl) -> None:
+    words = ("doctor", "--host", "http://127.0.0.1:9")
+    assert "\x1b[" not in bare(*words).out
+    assert "\x1b[" in bare(*words, CLICOLOR_FORCE="1").out
 
 
 def test_list_at_a_terminal_is_a_table(bare: Bl) -> None:

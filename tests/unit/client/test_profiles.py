@@ -6,6 +6,9 @@ import stat
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 
 from benchloop_client import configfile, profile
 from benchloop_client.addresses import Proxies, Proxy
@@ -231,3 +234,42 @@ def test_no_file_means_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert load(None, {}).host == DEFAULT_HOST
     with pytest.raises(ConfigError, match="no profile 'x'"):
         load(Flags(profile="x"), {})
+
+
+_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+_PIECES = st.sampled_from(
+    [
+        "[profile]\n",
+        "[profile.x]\n",
+        "[other]\n",
+        "host = ",
+        '"https://h"\n',
+        "timeout = 5\n",
+        "retry = -1\n",
+        "# c\n",
+        "\r\n",
+        "x = nan\n",
+        "{",
+        "]",
+        "=",
+    ]
+)
+
+
+@hypothesis_settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(pieces=st.lists(st.one_of(_PIECES, _TEXT), max_size=8), name=st.sampled_from(["default", "x"]), value=_TEXT)
+def test_any_file_is_changed_rightly_or_refused_and_left_alone(tmp_path: Path, pieces: list[str], name: str, value: str) -> None:
+    path = tmp_path / "any.toml"
+    path.write_bytes("".join(pieces).encode())
+    before = path.read_bytes()
+    try:
+        profile.save(path, {"output_dir": value}, profile=name)
+    except UsageError:
+        assert path.read_bytes() == before
+        return
+    after = configfile.read(path)
+    assert after.tables[name]["output_dir"] == value
+    old, new = (configfile.parse(text.decode("utf-8-sig"), path) for text in (before, path.read_bytes()))
+    for document in (old, new):
+        document.pop("profile", None)
+    assert repr(old) == repr(new)
