@@ -126,7 +126,7 @@ def test_row_22_a_pipe_that_closes_is_quiet(old: Documented, bl: Bl, pipe: str, 
 @pytest.mark.parametrize("command", [("metrics", "get", "-j", "J1,J2"), ("trajectory", "download", "-g", "G1"), ("doctor",)])
 def test_row_23_ctrl_c_ends_at_once(server: Scripted, old: Documented, bl: Bl, command: tuple[str, ...]) -> None:
     slow = Answer(body=b"x" * 60, headers={"Content-Type": "application/json"}, piece=1, pause=1)
-    server._routes.clear()
+    server.clear()
     server.fallback = lambda _seen: slow
     process = bl.start(*command)
     wait_for(lambda: bool(server.seen), 30)

@@ -132,6 +132,12 @@ class Scripted:
         handler: Handler = (lambda _seen: answer) if isinstance(answer, Answer) else answer
         self._routes.insert(0, (method, path.split("/"), handler))
 
+    def clear(self) -> None:
+        """Forget every route and every request: the server is as new."""
+        self.seen.clear()
+        self._routes.clear()
+        self.fallback = lambda seen: error(404, f"nothing at {seen.path}")
+
     def answer(self, seen: Seen) -> Answer:
         """The scripted answer to a request; the fallback's where nothing is scripted."""
         segments = [unquote(part) for part in urlsplit(seen.target).path.split("/")]

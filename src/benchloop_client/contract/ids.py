@@ -44,7 +44,11 @@ def file_name(value: str) -> str:
     check(value, "name")
     name = _UNSAFE_IN_NAMES.sub(lambda m: f"%{ord(m.group()):02X}", value)
     name = name.encode("utf-8", "surrogatepass").decode("utf-8", "replace").replace("\ufffd", "%EF%BF%BD")
-    if name.endswith((".", " ")) or _WINDOWS_NAMES.match(name):
+    if _WINDOWS_NAMES.match(name):
+        # A device is a device whatever ending follows its name.
+        stem, dot, ending = name.partition(".")
+        name = f"{stem[:-1]}%{ord(stem[-1]):02X}{dot}{ending}"
+    if name.endswith((".", " ")):
         name = f"{name[:-1]}%{ord(name[-1]):02X}"
     return _fit(name)
 
