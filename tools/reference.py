@@ -23,7 +23,14 @@ from benchloop_client.contract.errors import STATUS, ErrorBody
 from benchloop_client.contract.operations import OPERATIONS
 from benchloop_server import cli as server_cli
 
-REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # type: ignore[import-not-found, unused-ignore]
+
+ROOT_FOLDER = Path(__file__).resolve().parents[1]
+REFERENCE = ROOT_FOLDER / "docs" / "reference"
+STATEMENTS = ROOT_FOLDER / "tests" / "joined" / "conformance" / "statements"
 WIDTH = 100
 MADE = "<!-- Written by `make docs` from the code. Change the code, not this page. -->\n"
 
@@ -103,9 +110,30 @@ def server() -> Iterator[str]:
     yield from _help(server_cli.main, _context(server_cli.main, "benchloop-server"))
 
 
+def compatibility() -> Iterator[str]:
+    """Every statement about the original client, with what is the same here and what differs on purpose."""
+    sections = [tomllib.loads(path.read_text("utf-8")) for path in sorted(STATEMENTS.glob("*.toml"))]
+    verdicts = [row["verdict"] for section in sections for row in section["row"]]
+    yield "What is documented of the original client and its protocol, statement by statement, and what this one does: the same, or"
+    yield "something better on purpose, and what a script that was written for the original sees of that. A test holds each row, on"
+    yield "our server and on servers that answer in every shape the protocol leaves open; `tests/joined/conformance/statements` names it.\n"
+    yield ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts)) + f", {len(verdicts)} in all."
+    for section in sections:
+        yield f"\n## {section['title']}\n"
+        yield from _table(("row", "the original", "here", "a script sees"), map(_statement, section["row"]))
+
+
+def _statement(row: dict[str, Any]) -> tuple[str, ...]:
+    """A row of the page. Raises `KeyError` for one without an answer."""
+    if row["verdict"] == "same":
+        return row["id"], row["says"], "same", "the same"
+    return row["id"], row["says"], f"**{row['verdict']}**: {row['how']}", row["sees"]
+
+
 PAGES = {
     "api.md": ("API", api),
     "cli.md": ("The command line", command_line),
+    "compatibility.md": ("Compatibility with the original", compatibility),
     "errors.md": ("Error codes", errors),
     "metrics.md": ("Metrics", metric_names),
     "records.md": ("Records", records),

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from benchloop_client.cli import signals
 from tests.joined.conformance.conftest import World
 from tests.joined.conformance.running import Bl
+from tests.support import programs
 from tests.support.programs import files_below
 from tests.support.scripted import Answer, error, html, of_json, redirect, scripted
 
@@ -233,7 +234,7 @@ def test_failures_beside_trajectories_are_one_and_a_zip(old: World, out: Path, r
 
 def test_interrupt_is_130_within_a_second(old: World) -> None:
     old.on("GET /openapi/metrics/{job}", of_json({}, delay=5.0))
-    threading.Timer(0.3, signals.signal.raise_signal, (signals.signal.SIGINT,)).start()
+    threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
     began = time.monotonic()
     done = old.bl("metrics", "get", "-j", ",".join(f"N{n}" for n in range(40)))
     took = time.monotonic() - began
@@ -242,3 +243,16 @@ def test_interrupt_is_130_within_a_second(old: World) -> None:
     assert (done.code, done.out) == (130, "")
     assert took < 2.5, took
     assert "run the same command again" in done.err
+
+
+def test_a_termination_ends_by_the_signal_and_leaves_nothing(old: World, out: Path) -> None:
+    """In a process of its own: it is the one thing that cannot be tried in this one."""
+    old.on("GET /openapi/jobs/{job}/artifacts/download", Answer(200, b"\x1f\x8b" + b"x" * 50, {}, piece=1, pause=0.2))
+    program = programs.Bl(old.bl.home, old.url)
+    process = program.start("artifacts", "download", "-j", "J1", "-o", str(out))
+    programs.wait_for(lambda: old.scripted.asked("/download"), what="the download")
+    process.terminate()
+    process.communicate(timeout=10)
+    assert process.returncode == -signal.SIGTERM
+    assert files_below(out) == {}
+    assert programs.leftovers(out) == []

@@ -143,7 +143,7 @@ class _Load:
         time.sleep(0.02)
         with self._lock:
             self.now -= 1
-        return of_json({"job_id": seen.path_ids["job"], "steps": []})
+        return of_json({"jobs": [1], "total": 1})
 
 
 @pytest.mark.parametrize("width", [1, 3])
@@ -159,6 +159,15 @@ def test_groups_one_after_another(old: World, out: Path) -> None:
     assert old.bl("trajectory", "download", "-g", "P1,G1", "-o", str(out)).code == 0
     groups = [seen.path.split("/")[3][0] for seen in old.scripted.asked("/trajectory")]
     assert groups == sorted(groups, reverse=True)
+
+
+@pytest.mark.parametrize("command", ["jobs get", "overview get --scope summary", "metrics get --scope overall"])
+def test_gets_take_groups_side_by_side(old: World, command: str) -> None:
+    load = _Load()
+    for route in ("/openapi/jobs", "/openapi/groups/{group}/eval_summary", "/openapi/groups/{group}/metrics/overall"):
+        old.on(f"GET {route}", load)
+    assert old.bl("--concurrency", "4", *command.split(), "-g", "P1,G1,E0").code == 0
+    assert load.most > 1
 
 
 def test_pages_one_after_another(old: World) -> None:

@@ -116,6 +116,11 @@ def test_each_step_of_a_slow_counter_has_its_line(old: World, out: Path) -> None
     assert all("elapsed=00:" in line for line in steps)
 
 
+def test_counters_count_what_failed_too(old: World, out: Path) -> None:
+    done = _patient(old, "trajectory", "download", "-j", "NOPE,J1", "-o", str(out))
+    assert any(line.startswith("[progress] job trajectory downloads: 1/2 jobs, failed NOPE") for line in done.lines), str(done)
+
+
 def test_steps_of_a_fast_counter_do_not(old: World, out: Path) -> None:
     done = old.bl.but(clock=lambda: 1.0)("metadata", "download", "--task-id", "T1", "-o", str(out))
     assert sum("/3 jobs, processed" in line for line in done.lines) == 1
