@@ -15,10 +15,10 @@ import urllib3
 
 from benchloop_client._answers import transport_fault
 from benchloop_client._retry import Retryable
+from benchloop_client.addresses import Origin
 from benchloop_client.client import Client
 from benchloop_client.contract.resources import DownloadTaskCreate, UploadsCheck
 from benchloop_client.errors import ApiError, AuthError, Cancelled, NetworkError, NotFound, UsageError
-from benchloop_client.addresses import Origin
 from tests.unit.client.conftest import KEY
 from tests.unit.client.scripted import Answer, Asked, Scripted, as_json, scripted
 

@@ -256,7 +256,7 @@ _PIECES = st.sampled_from(
 )
 
 
-@hypothesis_settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@hypothesis_settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(pieces=st.lists(st.one_of(_PIECES, _TEXT), max_size=8), name=st.sampled_from(["default", "x"]), value=_TEXT)
 def test_any_file_is_changed_rightly_or_refused_and_left_alone(tmp_path: Path, pieces: list[str], name: str, value: str) -> None:
     path = tmp_path / "any.toml"
