@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,9 @@ from benchloop_client.errors import UsageError
 
 DOCUMENTED_HOSTS = frozenset({"benchmark-analysis.alibaba-inc.com", "pre-benchmark-analysis.alibaba-inc.com"})
 DEFAULT_HOST = str(KEYS["host"].default)
+
+#: From so many characters on, a secret is one wherever it stands.
+_LONG_SECRET = 8
 
 #: Set to anything, each of these switches the look for a newer version off.
 _NO_UPDATE_CHECK = ("BENCHLOOP_NO_UPDATE_CHECK", "CI")
@@ -106,11 +110,13 @@ class Settings:
         return Origin.of(self.host)
 
     def redact(self, text: str) -> str:
-        """`text` with the key and a proxy's credentials masked, also where they are percent- or base64-encoded."""
+        """`text` with the key and a proxy's credentials masked, also where they are percent- or base64-encoded. One of a few characters is
+        masked where it stands alone: inside a word it is a part of that word.
+        """
         for secret in _secrets(self.api_key, self.proxies):
             encoded = base64.b64encode(secret.encode("utf-8", "surrogateescape")).decode().rstrip("=")
             for form in (secret, quote(secret, safe="", errors="surrogateescape"), encoded):
-                text = text.replace(form, "***")
+                text = text.replace(form, "***") if len(form) >= _LONG_SECRET else re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", "***", text)
         return text
 
 

@@ -105,6 +105,12 @@ def test_nothing_shows_the_key() -> None:
     assert KEY not in repr(Flags(api_key=KEY))
     assert "pass" not in repr(found)
     assert found.redact(f"a {KEY} b") == "a *** b"
+    assert found.redact(f"a{KEY}b") == "a***b"
+
+
+def test_a_short_key_does_not_hide_words() -> None:
+    found = settings(api_key="test", host="https://h.example")
+    assert found.redact("wrote /tmp/pytest-1/tests/a.json with key=test 'test'") == "wrote /tmp/pytest-1/tests/a.json with key=*** '***'"
 
 
 def test_a_broken_file_is_named_with_its_line(tmp_path: Path) -> None:
