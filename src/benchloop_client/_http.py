@@ -153,7 +153,7 @@ class Http:
 
     def url(self, call: Call) -> str:
         """The full address of `call`, whose path may be an address of its own; query values that are None are left out."""
-        query = urlencode([(name, _text(value)) for name, value in (call.query or {}).items() if value is not None])
+        query = urlencode([(name, _text(value)) for name, value in (call.query or {}).items() if value is not None], errors="surrogatepass")
         if "://" in call.path.split("?")[0]:
             return call.path
         return f"{self._settings.host}/{call.path.lstrip('/')}" + (f"?{query}" if query else "")

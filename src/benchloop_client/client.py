@@ -16,7 +16,7 @@ from benchloop_client.contract import resources as shape
 from benchloop_client.contract.ids import BadId
 from benchloop_client.contract.operations import OPERATIONS
 from benchloop_client.contract.version import ONCE_HEADER
-from benchloop_client.errors import ApiError, AuthError, UsageError
+from benchloop_client.errors import ApiError, AuthError, LocalError, UsageError
 from benchloop_client.settings import Settings
 
 __all__ = ["Body", "Client", "Stream"]
@@ -39,6 +39,7 @@ class Client:
         self._http = Http(settings, self.cancel)
         self._version: shape.Version | None = None
         self._version_asked = False
+        self._version_refused: ApiError | AuthError | None = None
         self._version_lock = threading.Lock()
 
     def __enter__(self) -> Client:
@@ -293,11 +294,23 @@ class Client:
         version = self.server_version()
         return version is not None and feature in version.features
 
+    def must_have(self, feature: str, otherwise: str) -> None:
+        """Raise unless the server offers `feature`: the error it gave when it was asked what it can, else `LocalError` with `otherwise`."""
+        if self.has(feature):
+            return
+        refused = self._version_refused
+        if isinstance(refused, AuthError) or (refused is not None and refused.status >= 500):
+            raise refused
+        raise LocalError(f"{otherwise}: a benchloop-server is needed")
+
     def _ask_version(self) -> shape.Version | None:
         try:
             return msgspec.convert(self._json("version"), shape.Version)
-        except (ApiError, AuthError, msgspec.ValidationError):
-            return None
+        except (ApiError, AuthError) as error:
+            self._version_refused = error
+        except (msgspec.ValidationError, ValueError):  # the second: text that is half an emoji
+            pass
+        return None
 
     # ---- the way down -----------------------------------------------------------------------------------------------------------
 
@@ -317,7 +330,7 @@ class Client:
     def _typed(self, kind: type[T], call: Call) -> T:
         try:
             return msgspec.convert(self._http.json(call), kind)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, ValueError) as error:
             raise ApiError(200, f"the answer to {call.method} {call.path} has another shape than this client knows: {error}") from None
 
     @staticmethod
@@ -358,4 +371,8 @@ def _rest(start: int, if_range: str | None) -> dict[str, str]:
 
 
 def _encoded(record: msgspec.Struct | Query) -> Body:
-    return Body.of(msgspec.json.encode(record), content_type="application/json")
+    try:
+        raw = msgspec.json.encode(record)
+    except UnicodeEncodeError:  # half an emoji, as bytes that are no UTF-8 become in an argument
+        raise UsageError("a text or id among the arguments is not UTF-8 and cannot be sent") from None
+    return Body.of(raw, content_type="application/json")

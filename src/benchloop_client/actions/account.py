@@ -6,7 +6,6 @@ from typing import Any
 
 from benchloop_client.actions.shapes import as_object
 from benchloop_client.client import Client
-from benchloop_client.errors import LocalError
 
 #: The probe's group, which no server needs to have: an older server answers with an empty list, or refuses the key.
 _NO_GROUP = "benchloop-doctor"
@@ -14,8 +13,7 @@ _NO_GROUP = "benchloop-doctor"
 
 def whoami(client: Client) -> dict[str, Any]:
     """Whose key it is: user, workspace, key, scopes, the server's time. Raises `LocalError` for a server that does not say."""
-    if not client.has("whoami"):
-        raise LocalError(f"the server at {client.settings.origin} does not say whose key this is: a benchloop-server is needed")
+    client.must_have("whoami", f"the server at {client.settings.origin} does not say whose key this is")
     return as_object(client.whoami(), "whoami")
 
 

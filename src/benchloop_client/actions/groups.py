@@ -10,7 +10,6 @@ from benchloop_client import paging
 from benchloop_client.actions.layout import Layout
 from benchloop_client.actions.shapes import as_object
 from benchloop_client.actions.work import Work
-from benchloop_client.errors import LocalError
 
 
 def listed(work: Work) -> Iterator[dict[str, Any]]:
@@ -61,8 +60,7 @@ def deleted(work: Work, group_id: str, *, layout: Layout) -> Iterator[bytes]:
 
 def must_edit(work: Work) -> None:
     """Raise `LocalError` for a server whose groups cannot be changed."""
-    if not work.client.has("group-edit"):
-        raise LocalError(f"groups at {work.client.settings.origin} cannot be changed from here: a benchloop-server is needed")
+    work.client.must_have("group-edit", f"groups at {work.client.settings.origin} cannot be changed from here")
 
 
 def count_jobs(work: Work, group_id: str) -> int | None:

@@ -98,8 +98,7 @@ def push(work: Work, request: Request) -> Pushed:
         raise UsageError(
             f"group id {request.group!r} can hold letters, digits, `.`, `_` and `-` only, at most 128, and begins with a letter or digit"
         )
-    if not work.client.has("upload"):
-        raise LocalError(f"the server at {work.client.settings.origin} does not take uploads: a benchloop-server is needed")
+    work.client.must_have("upload", f"the server at {work.client.settings.origin} does not take uploads")
     run = _opened(request)
     plans = [_plan(work, group, request.secrets) for group in run.groups]
     hits = [hit for plan in plans for hit in plan.hits]

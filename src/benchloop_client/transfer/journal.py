@@ -91,7 +91,8 @@ class Journal:
 
     def add(self, entry: Entry) -> None:
         """Append `entry` (its `at` is filled in). Raises `DiskFull` or `LocalError`."""
-        entry = msgspec.structs.replace(entry, path=_utf8(entry.path), at=entry.at or _now())
+        text = {name: _utf8(value) for name, value in msgspec.structs.asdict(entry).items() if isinstance(value, str)}
+        entry = msgspec.structs.replace(entry, **{**text, "at": entry.at or _now()})
         with self._lock:
             offset = self._write(msgspec.json.encode(entry) + b"\n")
             self._offsets[_number(entry.path)] = offset

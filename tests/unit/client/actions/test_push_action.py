@@ -51,6 +51,9 @@ class Store:
     def has(self, feature: str) -> bool:
         return feature == "upload"
 
+    def must_have(self, feature: str, otherwise: str) -> None:
+        assert self.has(feature), otherwise
+
     def _ask(self, name: str) -> None:
         self.requests.append(name)
         if len(self.requests) > self.down_after:
