@@ -94,8 +94,21 @@ def _jobs_of(work: Work, group_id: str, choice: Choice, jobs: Callable[[], Itera
         if not isinstance(job_id, str) or not job_id:
             raise ApiError(200, f"a row in the artifact list of {group_id} has no job_id")
         found.setdefault(job_id, []).append(lists.from_row(job_id, row))
-    wanted = found if chosen is None else [job_id for job_id in chosen.jobs if job_id in found]
+    wanted = list(found) if chosen is None else [job_id for job_id in chosen.jobs if job_id in found]
+    _tell_absent(work, group_id, len(wanted), of=_present(work, group_id) if chosen is None else len(chosen.jobs))
     return {job_id: lists.with_links(found[job_id]) for job_id in wanted}
+
+
+def _present(work: Work, group_id: str) -> int:
+    """How many jobs a group of our server has."""
+    group = work.client.group(group_id)
+    return int(group.get("present") or 0) if isinstance(group, dict) else 0
+
+
+def _tell_absent(work: Work, group_id: str, having: int, *, of: int) -> None:
+    """Say how many jobs are not in the list of artifacts, which has only jobs with some."""
+    if of > having:
+        work.watch(Noted(f"{of - having} of {of} job(s) in {group_id} have no artifact"))
 
 
 def _download_jobs(work: Work, jobs: Sequence[str], destination: Destination, choice: Choice) -> Report:
