@@ -41,7 +41,7 @@ print(json.dumps({"top": top, "text": text, "requires": of.requires or [], "file
     "env", [{"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {"PYTHONIOENCODING": "ascii"}], ids=["C", "ascii"]
 )
 @pytest.mark.parametrize("action", ["get", "download"])
-def test_d5_data_is_utf8_whatever_the_locale(old: Documented, bl: Bl, out: Path, env: dict[str, str], action: str) -> None:
+def test_d5_data_is_utf8_whatever_the_locale(old: Documented, bl: Bl, out: Path, env: dict[str, Any], action: str) -> None:
     """Fails on the original: a traceback."""
     old.trajectories["J1"] = of_json(document("J1", _TEXT))
     done = bl("trajectory", action, "-j", "J1", *(("-o", str(out)) if action == "download" else ()), **env)

@@ -14,14 +14,16 @@ from collections import Counter
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
-_FILES = tuple(f"tests/e2e/test_{name}.py" for name in ("weaknesses_a", "weaknesses_b", "weaknesses_commands", "weaknesses_d"))
+_FILES = tuple(sorted(str(path.relative_to(_ROOT)) for path in (_ROOT / "tests" / "e2e").glob("test_weaknesses_*.py")))
 _LINE = re.compile(r"^(PASSED|FAILED|ERROR) \S+::(test_([a-d]\d+)_\S+)", re.MULTILINE)
 
 
 def outcomes(program: str) -> list[tuple[str, str, str]]:
     """Fault, test and outcome of every weakness test, run against `program`."""
     command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "--tb=no", "-rpfE", "--timeout", "90", *_FILES]
-    done = subprocess.run(command, cwd=_ROOT, env={**os.environ, "BENCHLOOP_TEST_BL": program}, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        command, cwd=_ROOT, env={**os.environ, "BENCHLOOP_TEST_BL": program}, capture_output=True, text=True, timeout=3000
+    )
     return [(found[3].upper(), found[2], found[1]) for found in _LINE.finditer(done.stdout)]
 
 
