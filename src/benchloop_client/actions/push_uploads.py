@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 import msgspec
 
-from benchloop_client.actions.events import Moved
+from benchloop_client.actions.events import Moved, Watch
 from benchloop_client.actions.work import Work
 from benchloop_client.client import Body
 from benchloop_client.contract.resources import UploadKind, UploadsCheck
@@ -18,6 +19,7 @@ from benchloop_client.errors import ApiError, BenchloopError
 BUNDLE_BYTES = 8 << 20
 BUNDLE_ITEMS = 500
 _CHECK = 2000
+_LABEL = "uploading"
 _TYPE = "application/x-benchloop-bundle"
 #: Statuses that are about the content itself.
 _ABOUT_CONTENT = frozenset({400, 409, 413, 422})
@@ -45,15 +47,38 @@ def send(work: Work, shipments: Sequence[Shipment]) -> dict[str, BenchloopError]
     """Send those that the server lacks. Returns what it refused, by SHA-256; anything else that goes wrong is raised."""
     missing = _missing(work, shipments)
     refused: dict[str, BenchloopError] = {}
-    total = sum(shipment.length for shipment in missing)
-    sent = 0
-    for result in work.results(_bundles(missing), lambda bundle: _send(work, bundle)):
-        if result.error is not None:
-            raise result.error
-        refused |= result.value or {}
-        sent += sum(shipment.length for shipment in result.item)
-        work.watch(Moved("uploading", sent, total))
+    meter = _Meter(work.watch, sum(shipment.length for shipment in missing))
+    try:
+        for result in work.results(_bundles(missing), lambda bundle: _send(work, bundle, meter)):
+            if result.error is not None:
+                raise result.error
+            refused |= result.value or {}
+    finally:
+        meter.end()
     return refused
+
+
+class _Meter:
+    """Tells whoever watches how much has left, of all bundles together. Safe between threads; what is sent again counts once at most."""
+
+    def __init__(self, watch: Watch, total: int) -> None:
+        self._watch, self._total = watch, total
+        self._sent = 0
+        self._lock = threading.Lock()
+
+    def leaving(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """`chunks`, each counted before it leaves."""
+        for chunk in chunks:
+            with self._lock:
+                self._sent = min(self._sent + len(chunk), self._total)
+                sent = self._sent
+            if sent < self._total:
+                self._watch(Moved(_LABEL, sent, self._total))
+            yield chunk
+
+    def end(self) -> None:
+        """Nothing more will leave."""
+        self._watch(Moved(_LABEL, self._total, self._total))
 
 
 def _missing(work: Work, shipments: Sequence[Shipment]) -> list[Shipment]:
@@ -82,21 +107,22 @@ def _bundles(shipments: Iterable[Shipment]) -> Iterator[list[Shipment]]:
         yield bundle
 
 
-def _send(work: Work, bundle: list[Shipment]) -> dict[str, BenchloopError]:
+def _send(work: Work, bundle: list[Shipment], meter: _Meter) -> dict[str, BenchloopError]:
     """Send a bundle; where the server refuses something in it, find out what by halves."""
     try:
         if len(bundle) == 1:
             one = bundle[0]
-            work.client.upload_put(one.kind, one.sha256, Body(one.length, one.open, encoding=one.encoding))
+            work.client.upload_put(one.kind, one.sha256, Body(one.length, lambda: meter.leaving(one.open()), encoding=one.encoding))
         else:
-            work.client.uploads_bundle(Body(sum(len(one.header) + one.length for one in bundle), lambda: _body(bundle), _TYPE))
+            length = sum(len(one.header) + one.length for one in bundle)
+            work.client.uploads_bundle(Body(length, lambda: meter.leaving(_body(bundle)), _TYPE))
     except ApiError as error:
         if error.status not in _ABOUT_CONTENT:
             raise
         if len(bundle) == 1:
             return {bundle[0].sha256: error}
         middle = len(bundle) // 2
-        return _send(work, bundle[:middle]) | _send(work, bundle[middle:])
+        return _send(work, bundle[:middle], meter) | _send(work, bundle[middle:], meter)
     return {}
 
 
