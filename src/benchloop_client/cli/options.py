@@ -26,10 +26,8 @@ Decorator = Callable[[Function], Function]
 _USAGE = 2
 _MANY = "repeatable, comma list, '-' for stdin, '@FILE'"
 
-EXIT_CODES = (
-    "0 done; 1 an item failed; 2 wrong usage; 3 the key was refused (401); 4 the server could not be reached; 130 interrupted. "
-    "Global options (`bl --help`) are accepted here as well."
-)
+EXIT_CODES = "0 done; 1 an item failed; 2 wrong usage; 3 the key was refused (401); 4 the server could not be reached; 130 interrupted."
+_GLOBALS = "Global options (`bl --help`) are accepted here as well."
 
 
 def _rate(text: str) -> float:
@@ -97,7 +95,7 @@ class Resource(click.Group):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Example and exit codes, below the commands."""
         first = next((command.example for command in self.commands.values() if isinstance(command, Leaf)), "")
-        _write_end(formatter, self.example or first)
+        _write_end(formatter, self.example or first, globals_too=ctx.parent is not None)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does, but for the empty command line."""
@@ -118,15 +116,15 @@ class Leaf(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Example and exit codes, below the options."""
-        _write_end(formatter, self.example)
+        _write_end(formatter, self.example, globals_too=True)
 
 
-def _write_end(formatter: click.HelpFormatter, example: str) -> None:
+def _write_end(formatter: click.HelpFormatter, example: str, *, globals_too: bool) -> None:
     if example:
         with formatter.section("Example"):
             formatter.write_text(example)
     with formatter.section("Exit codes"):
-        formatter.write_text(EXIT_CODES)
+        formatter.write_text(f"{EXIT_CODES} {_GLOBALS}" if globals_too else EXIT_CODES)
 
 
 def _add_globals(command: click.Command) -> None:

@@ -232,4 +232,3 @@ def _plain(url: str) -> tuple[str, str] | None:
     except ValueError:
         return None
     return f"{parts.scheme}://{parts.netloc}".lower(), parts.path.rstrip("/")
-
