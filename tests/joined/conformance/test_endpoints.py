@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
+
 from tests.joined.conformance.conftest import World
 from tests.joined.conformance.protocol import PNG, archive_of
 from tests.joined.conformance.running import Bl
@@ -296,6 +298,42 @@ def test_e30_steps_of_a_group(each: World) -> None:
     raw = each.raw("/openapi/behavior/steps", group_id=each.held.group)
     assert raw["steps"] == list(each.held.steps)
     assert raw.get("samplingMode", raw.get("sampling_mode")) == "step"
+
+
+@pytest.mark.parametrize(
+    ("answer", "mode"),
+    [
+        ({"samplingMode": "step", "steps": []}, "step"),
+        ({"sampling_mode": "step", "hasStep": False}, "step"),
+        ({"samplingMode": "all_jobs", "sampling_mode": "step", "steps": [1]}, "all_jobs"),
+        ({"sampling_mode": "whole", "has_step": True, "steps": [1]}, "all_jobs"),
+        ({"samplingMode": "", "sampling_mode": 1, "hasStep": True}, "step"),
+        ({"hasStep": False, "has_step": True, "steps": [1]}, "all_jobs"),
+        ({"has_step": False, "steps": [1]}, "all_jobs"),
+        ({"hasStep": "yes", "steps": []}, "all_jobs"),
+        ({"steps": [1]}, "step"),
+        ({"steps": [True, "1", 1.5, None, {"step": "x"}]}, "all_jobs"),
+        ({"steps": "1"}, "all_jobs"),
+        ({}, "all_jobs"),
+    ],
+)
+def test_e30_spellings_of_the_mode(old: World, answer: dict[str, object], mode: str) -> None:
+    """Without steps, a group that is looked at by step is wrong usage, and any other is started as a whole."""
+    old.on("GET /openapi/behavior/steps", of_json(answer))
+    assert old.bl("brm", "run", "-g", "G1").code == (2 if mode == "step" else 0)
+
+
+@pytest.mark.parametrize("steps", [[7], [7.0], [{"step": 7}], [{"step": "7"}], [None, {"step": 7.0}, 8]])
+def test_e30_spellings_of_a_step(old: World, steps: list[object]) -> None:
+    old.on("GET /openapi/behavior/steps", of_json({"steps": steps}))
+    assert old.bl("brm", "run", "-g", "G1", "--steps", "7").code == 0
+    assert old.bl("brm", "run", "-g", "G1", "--steps", "9").code == 2
+
+
+@pytest.mark.parametrize("answer", [[1], "step", None])
+def test_e30_of_no_object_is_a_failure(old: World, answer: object) -> None:
+    old.on("GET /openapi/behavior/steps", of_json(answer))
+    assert old.bl("brm", "run", "-g", "G1").code == 1
 
 
 def test_e31_a_behaviour_task_is_started(each: World) -> None:
