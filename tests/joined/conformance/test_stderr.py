@@ -143,7 +143,16 @@ def test_durations(seconds: float, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("count", "text"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (1_500_000, "1.5 MB"), (2_000_000_000, "2.0 GB"), (10**13, "10000.0 GB")],
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.0 kB"),
+        (999_900, "999.9 kB"),
+        (1_000_000, "1.0 MB"),
+        (1_500_000, "1.5 MB"),
+        (2_000_000_000, "2.0 GB"),
+        (10**13, "10000.0 GB"),
+    ],
 )
 def test_sizes(count: int, text: str) -> None:
     assert size(count) == text

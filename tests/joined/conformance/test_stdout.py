@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from benchloop_client.contract import metrics as names
 from tests.joined.conformance.conftest import World, fails_for_want_of_job_ids
+from tests.joined.conformance.protocol import Shape
 from tests.joined.conformance.running import Ran
 from tests.support.scripted import Answer, error, of_json
 
@@ -160,6 +162,16 @@ def test_all_pages(world: World, kind: str) -> None:
     rows = _all(world, path, kind, **query)
     assert rows
     assert _array(world, kind, "get", "-g", group, "--all", "--page-size", "2") == [{"group_id": group, "total": len(rows), kind: rows}]
+
+
+@pytest.mark.parametrize("argv", [("jobs", "get", "--all"), ("tasks", "get", "--all"), ("metrics", "get", "--scope", "detail")])
+def test_a_short_page_does_not_end_a_list(in_shape: Callable[[Shape], World], argv: tuple[str, ...]) -> None:
+    """A server that gives two rows a page, whatever was asked for, and does not say how many there are."""
+    world = in_shape(Shape("capped", cap=2, totals=False))
+    (found,) = _array(world, *argv, "-g", world.held.group)
+    found = found.get("detail", found)
+    rows = found[argv[0]]
+    assert len(rows) == found["total"] == len(world.held.tasks if argv[0] == "tasks" else world.held.jobs)
 
 
 def test_total_is_the_servers(old: World) -> None:
