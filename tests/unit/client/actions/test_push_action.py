@@ -52,7 +52,8 @@ class Store:
         return feature == "upload"
 
     def must_have(self, feature: str, otherwise: str) -> None:
-        assert self.has(feature), otherwise
+        if not self.has(feature):
+            raise LocalError(otherwise)
 
     def _ask(self, name: str) -> None:
         self.requests.append(name)
