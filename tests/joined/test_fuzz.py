@@ -20,7 +20,8 @@ from tests.support.inside import Inside, everything_below
 from tests.support.programs import Result
 from tests.support.scripted import Answer, Scripted, Seen, of_json, scripted
 
-#: Every command, `ID` and `OUT` to be filled in; those that only read files of ours are tried with configuration files.
+#: Every command, `ID`, `OUT` and `RUN` to be filled in; those that only read files of ours are tried with configuration files, and
+#: `completion` takes nothing from anybody.
 COMMANDS: tuple[str, ...] = (
     "metrics get -j ID",
     "metrics get -g ID",
@@ -70,6 +71,7 @@ COMMANDS: tuple[str, ...] = (
     "download-tasks create -g ID",
     "whoami",
     "doctor",
+    "push RUN --group ID",
 )
 
 _settings = settings(
@@ -234,13 +236,16 @@ def bl(server: Scripted) -> Inside:
 
 
 _runs = itertools.count()
+_RUN = b'{"schema_version":"ATIF-v1.7","agent":{"name":"a","version":"1"},"steps":[{"step_id":1,"source":"user","message":"hi"}]}'
 
 
 def _feed(bl: Inside, root: Path, command: str, name: str = "J1", **variables: str) -> Result:
     """Run one command with its files in a folder of its own, and look at all that it left."""
     place = root / f"run{next(_runs)}"
     (place / "out").mkdir(parents=True)
-    words = [{"ID": name, "OUT": str(place / "out")}.get(word, word) for word in command.split()]
+    run = place / "run.json"
+    run.write_bytes(_RUN)
+    words = [{"ID": name, "OUT": str(place / "out"), "RUN": str(run)}.get(word, word) for word in command.split()]
     before = everything_below(root)
     done = bl("--timeout", "5", "--concurrency", "2", *words, stdin="", **variables)
     made = everything_below(root) - before
