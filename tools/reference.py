@@ -18,7 +18,7 @@ import click
 import msgspec
 
 from benchloop_client.cli.app import ROOT
-from benchloop_client.contract import analysis, metrics, resources, summaries, workspace
+from benchloop_client.contract import analysis, bulk, metrics, resources, summaries, workspace
 from benchloop_client.contract.errors import STATUS, ErrorBody
 from benchloop_client.contract.operations import OPERATIONS
 from benchloop_server import cli as server_cli
@@ -72,7 +72,7 @@ def metric_names() -> Iterator[str]:
 def records() -> Iterator[str]:
     """Every record of the contract with its fields."""
     yield "What is sent and answered. A field with `None` among its types may be null: the fact was not recorded."
-    for module in (resources, workspace, analysis):
+    for module in (resources, bulk, workspace, analysis):
         yield from _structs(module)
 
 

@@ -142,6 +142,24 @@ class Client:
         """One E10 document a line, the job's id in `trajectory_id`; only where the server has feature `group-lines`."""
         return self._http.open(self._call("group_trajectory_lines", {"group_id": group_id}, accept_zstd=True))
 
+    # ---- many jobs in one body, only where the server has feature `bulk`; see `contract.bulk` -------------------------------------
+
+    def group_bulk_stream(self, group_id: str, kind: str, *, offset: int | None = None, etag: str | None = None) -> Stream:
+        """All jobs of a group. With `offset` the rest of version `etag` from there on (200: it is another one), else 304 when unchanged."""
+        return self._http.open(self._call("group_bulk", {"group_id": group_id, "kind": kind}, headers=_version_or_rest(offset, etag)))
+
+    def task_bulk_stream(self, task_id: str, kind: str, *, offset: int | None = None, etag: str | None = None) -> Stream:
+        """The jobs of a download task, in its order; as `group_bulk_stream`."""
+        return self._http.open(self._call("task_bulk", {"task_id": task_id, "kind": kind}, headers=_version_or_rest(offset, etag)))
+
+    def group_bulk_index_stream(self, group_id: str, kind: str) -> Stream:
+        """Where each item of `group_bulk_stream` is."""
+        return self._http.open(self._call("group_bulk_index", {"group_id": group_id, "kind": kind}, accept_zstd=True))
+
+    def task_bulk_index_stream(self, task_id: str, kind: str) -> Stream:
+        """Where each item of `task_bulk_stream` is."""
+        return self._http.open(self._call("task_bulk_index", {"task_id": task_id, "kind": kind}, accept_zstd=True))
+
     # ---- artifacts and media ----------------------------------------------------------------------------------------------------
 
     def job_artifacts(self, job_id: str) -> Any:
@@ -368,6 +386,10 @@ def _if_changed(etag: str | None) -> dict[str, str]:
 
 def _rest(start: int, if_range: str | None) -> dict[str, str]:
     return {"Range": f"bytes={start}-", **({"If-Range": if_range} if if_range else {})} if start > 0 else {}
+
+
+def _version_or_rest(offset: int | None, etag: str | None) -> dict[str, str]:
+    return _if_changed(etag) if offset is None else _rest(offset, etag)
 
 
 def _encoded(record: msgspec.Struct | Query) -> Body:

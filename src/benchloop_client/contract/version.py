@@ -11,7 +11,7 @@ PROJECT_URL = "https://benchloop.example/"
 API_VERSION = 1
 
 #: What this server offers beyond the documented routes; the client asks once per origin and picks its path by it.
-FEATURES = ("cursor", "filters", "group-edit", "group-lines", "members", "ranges", "upload", "whoami")
+FEATURES = ("bulk", "cursor", "filters", "group-edit", "group-lines", "members", "ranges", "upload", "whoami")
 
 #: How a key made by our server begins, and the request header that carries a key.
 KEY_PREFIX = "blk_"
