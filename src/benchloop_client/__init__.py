@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from benchloop_client.actions.diff import Diff, Side
     from benchloop_client.actions.push import Pushed
-    from benchloop_client.actions.report import Failure, Report
+    from benchloop_client.actions.report import Failure, PlannedFile, Report
     from benchloop_client.client import Body
     from benchloop_client.client import Client as Api
     from benchloop_client.errors import (
@@ -59,6 +59,7 @@ __all__ = [
     "NetworkError",
     "NotFound",
     "NotReady",
+    "PlannedFile",
     "Pushed",
     "Report",
     "Settings",
@@ -76,6 +77,7 @@ _HOME = {
     "Diff": "actions.diff",
     "Failure": "actions.report",
     "Flags": "settings",
+    "PlannedFile": "actions.report",
     "Pushed": "actions.push",
     "Report": "actions.report",
     "Settings": "settings",

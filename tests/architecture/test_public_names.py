@@ -28,6 +28,7 @@ PROMISED = {
     "NetworkError",
     "NotFound",
     "NotReady",
+    "PlannedFile",
     "Pushed",
     "Report",
     "Settings",

@@ -145,6 +145,38 @@ def test_each_download_writes_its_files(client: Client, tmp_path: Path) -> None:
     assert (tmp_path / f"{task}_trajectories.zip").is_file()
 
 
+def test_a_dry_run_plans_what_the_real_run_does_and_writes_nothing(client: Client, tmp_path: Path) -> None:
+    wanted = {"resources": ("metrics", "trajectory", "tasks", "jobs", "artifacts", "metadata"), "into": tmp_path}
+    plan = client.dry_run().pull(groups="G", **wanted)
+    assert plan.ok and not list(tmp_path.iterdir())
+    assert {file.action for file in plan.planned} == {"fetch"}
+    assert all(file.size for file in plan.planned if file.what == "artifact")
+    done = client.pull(groups="G", **wanted)
+    assert done.planned == ()
+    written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file() and ".benchloop" not in path.parts}
+    assert {file.path for file in plan.planned} == written
+    again = client.dry_run().pull(groups="G", **wanted, skip_existing=True)
+    assert {file.action for file in again.planned} == {"keep"}
+
+
+def test_a_dry_run_has_downloads_and_keeps_the_selection(client: Client, tmp_path: Path) -> None:
+    plan = client.select(sample=3).dry_run().download_artifacts(groups="G", into=tmp_path)
+    assert len(plan.planned) == 3
+    task = client.create_download_task("G", step=100)["task_id"]
+    dry = client.dry_run()
+    reports = [
+        dry.download_trajectories(task=task, into=tmp_path),
+        dry.download_metadata(task, into=tmp_path),
+        dry.download_metrics(groups="G", into=tmp_path),
+        dry.download_jobs("G", into=tmp_path),
+        dry.download_tasks("G", into=tmp_path),
+        dry.download_reports(groups="G", into=tmp_path),
+    ]
+    assert all(report.ok for report in reports)
+    assert not list(tmp_path.iterdir())
+    assert not hasattr(dry, "push") and not hasattr(dry, "delete_group")
+
+
 def test_a_selection_narrows_downloads_of_groups_and_leaves_the_client_as_it_is(client: Client, tmp_path: Path) -> None:
     failed = [job["job_id"] for job in client.jobs("G", outcome=["failed"])]
     chosen = client.select(outcome="failed")

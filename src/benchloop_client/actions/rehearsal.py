@@ -3,52 +3,35 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
 
 from benchloop_client.actions.destination import Destination, Open, Outcome
 from benchloop_client.actions.layout import Layout
+from benchloop_client.actions.report import PlannedFile
 from benchloop_client.errors import LocalError
 from benchloop_client.transfer.files import Expect
 from benchloop_client.transfer.journal import Journal
 from benchloop_client.transfer.plan import Wanted
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """What would become of one file: `path` relative to the output directory; `what` kind of data; `size` in bytes, None if not known: on
-    the disk for a file that is kept, else as the server announces it, before it is laid out or packed.
-    """
-
-    path: str
-    what: str
-    size: int | None
-    action: Literal["fetch", "keep"]
-
-    def as_json(self) -> dict[str, Any]:
-        """As `--dry-run` prints it."""
-        return {"path": self.path, "what": self.what, "bytes": self.size, "action": self.action}
-
-
 class Rehearsal(Destination):
-    """Takes the place of a `Destination`. `steps` has the files in the order of their paths."""
+    """Takes the place of a `Destination`. `planned` has the files in the order of their paths."""
 
     rehearsing = True
 
     def __init__(self, root: Path, *, layout: Layout, run: str = "", skip_existing: bool = False) -> None:
         super().__init__(root, layout=layout, run=run, skip_existing=skip_existing)
-        self._steps: dict[str, Step] = {}
+        self._planned: dict[str, PlannedFile] = {}
         self._sizes: dict[str, int] = {}
-        self._steps_lock = threading.Lock()
+        self._planned_lock = threading.Lock()
 
     @property
-    def steps(self) -> list[Step]:
+    def planned(self) -> tuple[PlannedFile, ...]:
         """What was decided so far."""
-        return [self._steps[path] for path in sorted(self._steps)]
+        return tuple(self._planned[path] for path in sorted(self._planned))
 
     def announce(self, path: str, size: int | None) -> None:
-        """Keep the size for the step of that path."""
+        """Keep the size for the file of that path."""
         if size is not None:
             self._sizes[path] = size
 
@@ -61,8 +44,8 @@ class Rehearsal(Destination):
             raise LocalError(f"{path} cannot be written: {decision.reason}")
         kept = decision.action == "keep" or (decision.action == "rehash" and self._holds(path, decision.sha256))
         size = self._on_disk(path).size if kept else self._sizes.get(path, expect.size)
-        with self._steps_lock:
-            self._steps[path] = Step(path, source.partition(" ")[0].strip("_"), size, "keep" if kept else "fetch")
+        with self._planned_lock:
+            self._planned[path] = PlannedFile(path, source.partition(" ")[0].strip("_"), size, "keep" if kept else "fetch")
         return Outcome(self.root / path, kept=kept)
 
     def kept(self, path: str, source: str) -> Outcome | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from benchloop_client.errors import AuthError, BenchloopError, NetworkError
 
@@ -23,12 +24,31 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """What a dry run says of one file: `path` relative to the output directory; `what` kind of data; `size` in bytes, None if not known: on
+    the disk for a file that is kept, else as the server announces it, before it is laid out or packed.
+    """
+
+    path: str
+    what: str
+    size: int | None
+    action: Literal["fetch", "keep"]
+
+    def as_json(self) -> dict[str, Any]:
+        """As `--dry-run` prints it."""
+        return {"path": self.path, "what": self.what, "bytes": self.size, "action": self.action}
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """`done` items went well, the others are in `failures` in the order asked for; `what` names the items in the summary."""
+    """`done` items went well, the others are in `failures` in the order asked for; `what` names the items in the summary. A dry run has in
+    `planned` what would become of each file, by path; any other run has nothing there.
+    """
 
     done: int = 0
     failures: tuple[Failure, ...] = ()
     what: str = "id(s)"
+    planned: tuple[PlannedFile, ...] = ()
 
     @classmethod
     def of_all(cls, reports: Iterable[Report], *, what: str = "id(s)") -> Report:

@@ -120,11 +120,11 @@ def _rehearsed(session: Session, plan: rehearsal.Rehearsal, action: Callable[[de
     session.watch.rehearsing = True
     with plan:
         report = action(plan)
-    code = print_values(session, [step.as_json() for step in plan.steps], report)
-    fetched = [step.size for step in plan.steps if step.action == "fetch"]
+    code = print_values(session, [file.as_json() for file in plan.planned], report)
+    fetched = [file.size for file in plan.planned if file.action == "fetch"]
     known = [size for size in fetched if size is not None]
     unknown = f", {len(fetched) - len(known)} of unknown size" if len(fetched) > len(known) else ""
-    kept = len(plan.steps) - len(fetched)
+    kept = len(plan.planned) - len(fetched)
     session.output.note(f"would fetch {len(fetched)} file(s), {progress.size(sum(known))}{unknown}; keep {kept}")
     return code
 

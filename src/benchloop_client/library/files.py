@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from benchloop_client.actions.artifact_lists import Choice, Source
 from benchloop_client.actions.destination import Destination
 from benchloop_client.actions.lists import Query
 from benchloop_client.actions.push import Pushed
+from benchloop_client.actions.rehearsal import Rehearsal
 from benchloop_client.actions.report import Report
 from benchloop_client.actions.reports import REPORT
 from benchloop_client.actions.rsi import RSI
@@ -19,7 +21,7 @@ from benchloop_client.errors import UsageError
 from benchloop_client.library.connected import Connected, Ids, each
 
 
-class Files(Connected):
+class Downloads(Connected):
     """Each call returns a report: `done` items, and `failures` with label and error; nothing else is raised for a single item.
 
     Files appear whole or not at all. `into` is the output directory (default: the one of the settings). A call that was cut short, made
@@ -170,6 +172,43 @@ class Files(Connected):
             ("metadata", task), lambda target: task_archives.metadata(self._work(), task, target), into, skip_existing=skip_existing
         )
 
+    def _save(self, named: object, action: Callable[[Destination], Report], into: str | Path | None, *, skip_existing: bool) -> Report:
+        """Run an action that writes files. `named` tells this call from others, so that the same one is taken up again."""
+        digest = hashlib.sha256(repr((named, self.selection)).encode("utf-8", "surrogatepass")).hexdigest()
+        root = Path(into).expanduser() if into is not None else self.settings.output_dir
+        return self._carried_out(action, root, run=f"library {digest[:16]}", skip_existing=skip_existing)
+
+    def _carried_out(self, action: Callable[[Destination], Report], root: Path, *, run: str, skip_existing: bool) -> Report:
+        with Destination(root, layout=self._work().layout, run=run, skip_existing=skip_existing) as target:
+            report = action(target)
+            if not report.broken_off:
+                target.finish()
+        return report
+
+
+class DryRun(Downloads):
+    """The downloads of `Client.dry_run`: the lists asked for and the decisions are those of the real ones, nothing is written."""
+
+    def __init__(self, real: Connected) -> None:
+        """As `real`, with the same connections."""
+        vars(self).update(vars(real))
+
+    def _carried_out(self, action: Callable[[Destination], Report], root: Path, *, run: str, skip_existing: bool) -> Report:
+        plan = Rehearsal(root, layout=self._work().layout, run=run, skip_existing=skip_existing)
+        with plan:
+            report = action(plan)
+        return replace(report, planned=plan.planned)
+
+
+class Files(Downloads):
+    """The downloads, a way to rehearse them, and the upload."""
+
+    def dry_run(self) -> DryRun:
+        """The downloads, only rehearsed: `client.dry_run().pull(groups="G1").planned` has each file that would be fetched or kept, with its
+        size where the server says one. Nothing is written. Narrow it first: `client.select(sample=20).dry_run()`.
+        """
+        return DryRun(self)
+
     def push(self, path: str | Path, **options: Any) -> Pushed:
         """As `bl push`: upload the run directory at `path`; only what is new or changed is sent.
 
@@ -178,16 +217,6 @@ class Files(Connected):
         `LocalError` for a path that no reader knows and, before anything is sent, for keys and tokens in the files.
         """
         return push.push(self._work(), push.Request(Path(path), **options))
-
-    def _save(self, named: object, action: Callable[[Destination], Report], into: str | Path | None, *, skip_existing: bool) -> Report:
-        """Run an action that writes files. `named` tells this call from others, so that the same one is taken up again."""
-        digest = hashlib.sha256(repr((named, self.selection)).encode("utf-8", "surrogatepass")).hexdigest()
-        root = Path(into).expanduser() if into is not None else self.settings.output_dir
-        with Destination(root, layout=self._work().layout, run=f"library {digest[:16]}", skip_existing=skip_existing) as target:
-            report = action(target)
-            if not report.broken_off:
-                target.finish()
-        return report
 
 
 def _one_kind(**given: Ids | None) -> tuple[str, tuple[str, ...]]:
