@@ -32,8 +32,8 @@ fix: dev-env ## change what ruff can change: lint and format
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: dev-env ## measure what the docs claim about speed
-	@$(BIN)/python bench/startup.py
+bench: dev-env ## measure what the docs claim about speed (about 40 minutes; ARGS="--case a,b --scale 0.1")
+	@$(BIN)/python -m bench.transfer $(ARGS)
 
 serve: demo-env ## run a server on this machine (ARGS="--port 8000")
 	@$(BIN)/benchloop-server serve $(ARGS)

@@ -1,0 +1,127 @@
+"""How fast and how small transfers are, side by side with public tools on the same bytes from the same server on this machine.
+
+    .venv/bin/python -m bench.transfer [--case a,b] [--scale 0.1] [--rounds 5] [--json FILE] [--keep DIR]
+
+Within a case the two sides take turns, each round gives one ratio, and the table shows the median of the ratios with the smallest and the
+largest. Exit 1 when a row misses its target or fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from bench import downloads, pushes, startup
+from bench.datasets import Place
+from bench.programs import Failed, missing, version_of
+from bench.ratios import Cell, Row, table
+from benchloop_client.contract.version import __version__
+
+FAILED = "failed"
+_TOOLS = ("curl", "zstd", "aria2c", "tar", "zip")
+Case = Callable[[Place, float, int], Iterator[Row]]
+
+
+def starting(_place: Place, _scale: float, rounds: int) -> Iterator[Row]:
+    """(g) `bl --version` and `bl --help` against a bare interpreter."""
+    medians = startup.measure(max(rounds, 15))
+    for option, limit in startup.TARGETS.items():
+        value = medians[option] / medians["bare"]
+        reason = f"{medians[option]:.3f} s : {medians['bare']:.3f} s"
+        yield Row("g", f"bl {option}", "python -c pass", {"wall": Cell(value, value, value, "x", limit)}, reason)
+
+
+#: Case → what measures it, and how many rounds it takes unless told otherwise.
+CASES: dict[str, tuple[Case, int]] = {
+    "a": (downloads.artifacts, 5),
+    "b": (downloads.group_document, 3),
+    "c": (downloads.large_files, 5),
+    "d": (downloads.slow_line, 3),
+    "e": (downloads.memory_of, 1),
+    "f": (pushes.push, 3),
+    "g": (starting, 15),
+    "h": (downloads.task_archive, 3),
+}
+
+
+def main() -> int:
+    """Measure the cases, print each row as it comes and the table at the end; 1 when a target is missed."""
+    given = _arguments()
+    began = time.monotonic()
+    lacking = missing(*_TOOLS)
+    _say(
+        f"not installed, their rows are left out: {', '.join(lacking)}"
+        if lacking
+        else f"measured against {', '.join(map(version_of, _TOOLS))}"
+    )
+    with tempfile.TemporaryDirectory(prefix="benchloop-bench-", dir=given.dir) as scratch:
+        place = Place((given.keep or Path(scratch) / "data").absolute(), Path(scratch) / "work")
+        place.data.mkdir(parents=True, exist_ok=True)
+        rows = [row for name in given.case for row in _rows(name, place, given)]
+    print(table(rows))
+    _say(f"scale {given.scale:g}, {time.monotonic() - began:.0f} s in all")
+    if given.json is not None:
+        given.json.write_text(json.dumps(_report(given, rows), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    return int(any(row.missed or row.ours == FAILED for row in rows))
+
+
+def _rows(name: str, place: Place, given: argparse.Namespace) -> Iterator[Row]:
+    case, rounds = CASES[name]
+    _say(f"case {name}: {(case.__doc__ or '').strip()}")
+    try:
+        for row in case(place, given.scale, given.rounds or rounds):
+            _say(table([row]).splitlines()[-1])
+            yield row
+    except Failed as error:
+        _say(f"case {name} failed: {error}")
+        yield Row(name, FAILED, "", reason=" ".join(str(error).split())[:120])
+    finally:
+        shutil.rmtree(place.work, ignore_errors=True)
+
+
+def _report(given: argparse.Namespace, rows: list[Row]) -> dict[str, Any]:
+    return {
+        "measured_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "benchloop": __version__,
+        "python": platform.python_version(),
+        "machine": {"system": platform.platform(), "cpus": os.cpu_count(), "load": os.getloadavg()[0]},
+        "tools": [version_of(tool) for tool in _TOOLS if not missing(tool)],
+        "scale": given.scale,
+        "rows": [row.as_json() for row in rows],
+    }
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.transfer", description="Transfers side by side with public tools")
+    parser.add_argument("--case", type=_cases, default=list(CASES), help="which cases, of a to h (default: all)")
+    parser.add_argument("--scale", type=float, default=1.0, help="this part of the jobs and bytes")
+    parser.add_argument("--rounds", type=int, help="rounds of each case")
+    parser.add_argument("--json", type=Path, help="write everything measured to this file")
+    parser.add_argument("--keep", type=Path, help="keep the loaded servers' data here, and use what is there")
+    parser.add_argument("--dir", type=Path, help="where to put temporary data (default: the system's place)")
+    return parser.parse_args()
+
+
+def _cases(text: str) -> list[str]:
+    names = text.split(",")
+    if unknown := [name for name in names if name not in CASES]:
+        raise argparse.ArgumentTypeError(f"no case {', '.join(unknown)}; there are {', '.join(CASES)}")
+    return names
+
+
+if __name__ == "__main__":
+    sys.exit(main())
