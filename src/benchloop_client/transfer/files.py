@@ -21,7 +21,8 @@ from benchloop_client.errors import BenchloopError, DiskFull, IntegrityError, Lo
 #: Files from this size on are synced to the disk before they get their name.
 SYNCED_SIZE = 8 * 1024 * 1024
 _NAME_LIMIT = 255
-_NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+#: What the system says where a disk, a quota or a size limit is used up.
+NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _READ = 1 << 20
 
 
@@ -35,11 +36,11 @@ class Expect:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A file under its final name. `durable`: it was synced to the disk."""
+    """A file under its final name. `sha256` is None where no digest was made; `durable`: it was synced to the disk."""
 
     path: Path
     size: int
-    sha256: str
+    sha256: str | None
     durable: bool = False
 
 
@@ -54,10 +55,10 @@ def place(target: Path, chunks: Iterable[bytes], *, root: Path, expect: Expect |
     target = contained(target, root=root)
     part = _part_name(target)
     try:
-        _make_folder(target.parent, root)
+        make_folder(target.parent, root)
         with open(part, "xb", buffering=0) as file:
             size, digest = _copy(chunks, file.write)
-            _verify(target, expect, size, digest)
+            verify(target, expect, size, digest)
             durable = fsync or size >= SYNCED_SIZE
             if durable:
                 os.fsync(file.fileno())
@@ -66,7 +67,7 @@ def place(target: Path, chunks: Iterable[bytes], *, root: Path, expect: Expect |
             sync_folder(target.parent)
     except OSError as error:
         _remove(part)
-        raise _local(error, target, expect) from None
+        raise local_error(error, target, need=expect.size) from None
     except BaseException:
         _remove(part)
         raise
@@ -157,10 +158,11 @@ def _copy(chunks: Iterable[bytes], write: Any) -> tuple[int, str]:
     return size, digest.hexdigest()
 
 
-def _verify(target: Path, expect: Expect, size: int, digest: str) -> None:
+def verify(target: Path, expect: Expect, size: int, digest: str | None) -> None:
+    """Raise `IntegrityError` unless size and digest (None: not known) are what was announced."""
     if expect.size is not None and size != expect.size:
         raise IntegrityError(f"{target.name}: {size} bytes arrived, {expect.size} were announced")
-    if expect.sha256 is not None and digest != expect.sha256.lower():
+    if expect.sha256 is not None and digest is not None and digest != expect.sha256.lower():
         raise IntegrityError(f"{target.name}: the content does not match its announced SHA-256")
 
 
@@ -170,7 +172,8 @@ def _part_name(target: Path) -> Path:
     return target.with_name(f".{kept}{suffix}")
 
 
-def _make_folder(folder: Path, root: Path) -> None:
+def make_folder(folder: Path, root: Path) -> None:
+    """Make `folder` with its parents. Raises `LocalError` if it does not lie inside `root` then, and `OSError`."""
     if folder.is_dir():
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -186,10 +189,11 @@ def _remove(part: Path) -> None:
         return
 
 
-def _local(error: OSError, target: Path, expect: Expect) -> BenchloopError:
-    if error.errno in _NO_SPACE:
-        need = f"{expect.size} bytes" if expect.size is not None else "more space"
-        return DiskFull(f"no space left for {target.name}: {need} needed, {_free(target.parent)} bytes free in {target.parent}")
+def local_error(error: OSError, target: Path, *, need: int | None = None) -> BenchloopError:
+    """What a failure of the file system means: `DiskFull` that says what is needed (`need` bytes) and free, else `LocalError`."""
+    if error.errno in NO_SPACE:
+        wanted = f"{need} bytes" if need is not None else "more space"
+        return DiskFull(f"no space left for {target.name}: {wanted} needed, {_free(target.parent)} bytes free in {target.parent}")
     return LocalError(f"{target} cannot be written: {error.strerror or error}")
 
 
