@@ -12,9 +12,9 @@
 
 Leaving the `with` block without `finish` keeps the part, unless what arrived was wrong (`IntegrityError`).
 
-On the disk: `<root>/.benchloop/parts/<key>.<random>.part` and beside it `<key>.<owner>.<random>.state`, JSON lines: a `Head`, then
-a `State` for each checkpoint. The owner is the process that works on it. Whoever renames the state of a dead process to its own name has taken the
-part over; a process that finds the part in use makes one of its own. No lock of the file system is needed for that.
+On the disk: `<root>/.benchloop/parts/<key>.<random>.part`, and beside it `<key>.<owner>.<random>.state`, JSON lines: a `Head`, then a
+`State` for each checkpoint. The owner is the process that works on it. Whoever renames the state of a dead process to its own name has
+taken the part over; a process that finds the part in use makes one of its own. No lock of the file system is needed for that.
 """
 
 from __future__ import annotations
