@@ -162,8 +162,8 @@ def _artifact_urls(at: Served, ids: Path) -> Iterator[tuple[str, str]]:
 
 def _curl_config(at: Served, ids: Path) -> Path:
     config = at.shell.folder / "curl.txt"
-    blocks = [f'header = "X-API-Key: {at.key}"\nurl = "{url}"\noutput = "{out}"\n' for url, out in _artifact_urls(at, ids)]
-    config.write_text("next\n".join(blocks), "ascii")
+    blocks = [f'url = "{url}"\noutput = "{out}"\n' for url, out in _artifact_urls(at, ids)]
+    config.write_text(f'header = "X-API-Key: {at.key}"\n' + "".join(blocks), "ascii")
     return config
 
 
