@@ -1,0 +1,29 @@
+"""The texts that come with this package: tables and rules as data. The only place that opens them."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml  # type: ignore[import-untyped, unused-ignore]
+
+_ROOT = resources.files("benchloop_analysis")
+#: The reader in C where PyYAML was built with it; ten times as fast.
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@cache
+def text(name: str) -> str:
+    """The text of a packaged file, such as `data/tools.yaml`."""
+    return _ROOT.joinpath(*name.split("/")).read_text("utf-8")
+
+
+def names(folder: str) -> tuple[str, ...]:
+    """The packaged YAML files of a folder, in order."""
+    return tuple(sorted(f"{folder}/{entry.name}" for entry in _ROOT.joinpath(folder).iterdir() if entry.name.endswith(".yaml")))
+
+
+def parse(yaml_text: str) -> Any:
+    """The value of a YAML text; only plain types."""
+    return yaml.load(yaml_text, Loader=LOADER)  # noqa: S506 - both loaders are the safe one
