@@ -8,7 +8,8 @@ import msgspec
 class TrajectoryInfo(msgspec.Struct, frozen=True, kw_only=True):
     """`uploads.info_json` of a trajectory: the stamp found in the document and what was counted in it (null: not recorded).
 
-    `document_bytes` is the length of the document as it is served (E10); `uploads.size` is the length of what was sent.
+    `document_bytes` is the length of the document as it is served (E10); `uploads.size` is the length of what was sent. `served_sha256` is
+    of the document as it is served in zstd, null where it was stored before this was noted.
     """
 
     document_bytes: int
@@ -27,6 +28,13 @@ class TrajectoryInfo(msgspec.Struct, frozen=True, kw_only=True):
     context_peak: int | None = None
     cost_usd: float | None = None
     tools: dict[str, int] = {}
+    served_sha256: str | None = None
+
+
+class ServedInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The one part of `TrajectoryInfo` that a body of many jobs needs; quick to read."""
+
+    served_sha256: str | None = None
 
 
 class ArchiveInfo(msgspec.Struct, frozen=True, kw_only=True):

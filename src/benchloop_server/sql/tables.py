@@ -260,6 +260,61 @@ behaviour_tasks = Table(
 #: names blobs in new rows and whole by who removes blobs that no row names.
 counters = Table("counters", metadata, _id("name"), Column("value", BigInteger, nullable=False))
 
+#: Durable background work, one row for what a workspace wants of a kind and key: `state` is pending, claimed, done, failed or cancelled.
+#: The worker that claimed it wrote `token`, and changes the row only while that stands there. `attempts` counts claims since a step was
+#: last finished; again_* is a wish that came while the work was being done.
+work = Table(
+    "work",
+    metadata,
+    _id("work_id"),
+    _text("workspace_id"),
+    _text("kind"),
+    _text("key"),
+    _text("args_json"),
+    _text("state"),
+    Column("rank", Integer, nullable=False),
+    _time("due_at"),
+    _time("requested_at"),
+    Column("ended_at", BigInteger),
+    Column("token", Text),
+    Column("worker_id", Text),
+    Column("attempts", Integer, nullable=False),
+    Column("cancel", Boolean, nullable=False),
+    Column("done", BigInteger),
+    Column("total", BigInteger),
+    Column("error", Text),
+    Column("again_json", Text),
+    Column("again_at", BigInteger),
+    UniqueConstraint("workspace_id", "kind", "key"),
+    ForeignKeyConstraint(["workspace_id"], ["workspaces.workspace_id"]),
+    Index(None, "state", "rank", "due_at"),
+)
+
+#: The finished steps of work that has not ended, with what they answered.
+work_steps = Table(
+    "work_steps",
+    metadata,
+    _id("work_id"),
+    _id("name"),
+    _text("result_json"),
+    ForeignKeyConstraint(["work_id"], ["work.work_id"], ondelete="CASCADE"),
+)
+
+#: Worker processes; one that has not written `seen_at` for a while is dead, and others take over what it held.
+workers = Table(
+    "workers",
+    metadata,
+    _id("worker_id"),
+    _text("host"),
+    Column("pid", BigInteger, nullable=False),
+    _text("version"),
+    _time("started_at"),
+    _time("seen_at"),
+)
+
+#: Blobs from which something was moved into a pack, and when: a reader may still be in the middle of one.
+retired_blobs = Table("retired_blobs", metadata, _id("blob"), _time("retired_at"))
+
 #: Who changed what; rows are only added.
 audit = Table(
     "audit",
