@@ -18,6 +18,7 @@ from benchloop_server.features.about.routes import ROUTES as ABOUT
 from benchloop_server.features.accounts.routes import ROUTES as ACCOUNTS
 from benchloop_server.features.artifacts.routes import ROUTES as ARTIFACTS
 from benchloop_server.features.behaviour.routes import ROUTES as BEHAVIOUR
+from benchloop_server.features.bulk.routes import ROUTES as BULK
 from benchloop_server.features.downloads.routes import ROUTES as DOWNLOADS
 from benchloop_server.features.exports.routes import ROUTES as EXPORTS
 from benchloop_server.features.groups.routes import ROUTES as GROUPS
@@ -33,7 +34,7 @@ from benchloop_server.kit.services import Services
 
 ROUTES: list[Any] = [
     *(*ABOUT, *ACCOUNTS, *GROUPS, *JOBS, *METRICS, *DOWNLOADS, *UPLOADS),
-    *(*TRAJECTORIES, *EXPORTS, *ARTIFACTS, *REPORTS, *BEHAVIOUR),
+    *(*TRAJECTORIES, *EXPORTS, *BULK, *ARTIFACTS, *REPORTS, *BEHAVIOUR),
 ]
 
 

@@ -71,7 +71,7 @@ BODIES: dict[str, Any] = {
     "behavior_task_create": {"groupId": "g1", "scoringLimit": 3},
 }
 #: Ids other than those that all operations share: what is deleted is nobody else's.
-OTHER_FIELDS = {"group_delete": {"group_id": "gone"}}
+OTHER_FIELDS = {"group_delete": {"group_id": "gone"}, **{name: {"kind": "artifacts"} for name in OPERATIONS if "_bulk" in name}}
 RAW = {"uploads_bundle", "upload_put"}
 
 

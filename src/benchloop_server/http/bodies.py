@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 from typing import Any
 from urllib.parse import quote
@@ -13,15 +12,18 @@ from anyio import CancelScope, CapacityLimiter, to_thread
 from litestar import Request, Response
 from litestar.response import Stream
 
+from benchloop_client.contract.compression import frame
 from benchloop_client.contract.errors import Code
 from benchloop_server.http.ranges import Unsatisfiable, accepts_zstd, byte_range, has_version, range_applies
 from benchloop_server.kit.blobs import BlobStore
 from benchloop_server.kit.errors import DomainError
-from benchloop_server.kit.segments import Segment, chunked, plain_body, stored_body, total
-from benchloop_server.kit.verified import read_whole
+from benchloop_server.kit.pieces import cut, joined, slices, stream
+from benchloop_server.kit.segments import Segment, plain_form, stored_form, total
 
 #: Threads that read and decode streamed bodies; many large downloads share them, so that they leave the small answers' threads alone.
 _STREAM_THREADS = 8
+#: Plain bytes of lines in one frame.
+_LINES = 1 << 20
 
 AnyRequest = Request[Any, Any, Any]
 
@@ -68,13 +70,32 @@ def framed(request: AnyRequest, segments: Callable[[], Iterable[Segment]], blobs
     plain, stored = total(segments())
     compressed = accepts_zstd(request.headers.get("accept-encoding"))
 
-    def body(_start: int, _stop: int) -> Iterator[bytes]:
-        return chunked((stored_body if compressed else plain_body)(segments(), partial(read_whole, blobs)))
+    form = stored_form if compressed else plain_form
+
+    def body(start: int, stop: int) -> Iterator[bytes]:
+        return stream(cut(form(segments()), start, stop), blobs)
 
     headers = {"vary": "Accept-Encoding", **({"content-encoding": "zstd"} if compressed else {})}
     etag = f'"{tag}-zstd"' if compressed else f'"{tag}"'
     length = stored if compressed else plain
-    return respond(request, Body(length=length, open=body, media_type=media_type, etag=etag, headers=headers))
+    return respond(request, Body(length=length, open=body, media_type=media_type, etag=etag, ranges=True, headers=headers))
+
+
+def lines(request: AnyRequest, made: Callable[[], Iterable[bytes]], *, media_type: str, tag: str) -> Response[Any]:
+    """Answer with lines that are cheap to make again: as zstd where the client reads that. `tag` names the version."""
+    compressed = accepts_zstd(request.headers.get("accept-encoding"))
+    headers = {"vary": "Accept-Encoding", **({"content-encoding": "zstd"} if compressed else {})}
+    frames = [frame(chunk) for chunk in joined(made(), _LINES)] if compressed else None
+    length = sum(map(len, frames if frames is not None else made()))
+    body = Body(
+        length=length,
+        open=lambda start, stop: joined(slices(made() if frames is None else frames, start, stop)),
+        media_type=media_type,
+        etag=f'"{tag}-zstd"' if compressed else f'"{tag}"',
+        ranges=True,
+        headers=headers,
+    )
+    return respond(request, body)
 
 
 def _headers(body: Body) -> dict[str, str]:

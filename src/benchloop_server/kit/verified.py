@@ -100,15 +100,20 @@ def _sized(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
         yield bytes(waiting)
 
 
-def _read(blobs: BlobStore, place: Place, start: int, stop: int) -> Iterator[bytes]:
+def read_raw(blobs: BlobStore, blob: str, *, start: int, stop: int) -> Iterator[bytes]:
+    """Bytes `start` to `stop` (not included) of a blob in chunks, unverified: exactly as many as that, else `DamagedBlob` is raised."""
     taken = 0
     try:
-        for chunk in blobs.read(place.blob, offset=place.offset + start, length=stop - start):
+        for chunk in blobs.read(blob, offset=start, length=stop - start):
             taken += len(chunk)
             yield chunk
     except BlobMissing as error:
-        raise damaged(place.blob, "is missing from the store") from error
+        raise damaged(blob, "is missing from the store") from error
     except (OSError, ValueError) as error:
-        raise damaged(place.blob, f"cannot be read: {error}") from error
+        raise damaged(blob, f"cannot be read: {error}") from error
     if taken != stop - start:
-        raise damaged(place.blob, f"gave {taken} bytes instead of {stop - start}")
+        raise damaged(blob, f"gave {taken} bytes instead of {stop - start}")
+
+
+def _read(blobs: BlobStore, place: Place, start: int, stop: int) -> Iterator[bytes]:
+    return read_raw(blobs, place.blob, start=place.offset + start, stop=place.offset + stop)

@@ -43,14 +43,14 @@ def archive(services: Services, principal: Principal, job_id: str) -> Archive:
     row = _row(services, principal, job_id)
     if row.sha256 is None:
         raise not_found("the artifact of job", job_id)
-    return Archive(place_of(row), index_of(row), _name(job_id))
+    return Archive(place_of(row), index_of(row), archive_name(job_id))
 
 
 def listed(services: Services, principal: Principal, job_id: str) -> JobArtifacts:
     """E25: the one archive, or one entry that says that there is none. Raises `DomainError` (404) for an unknown job."""
     row = _row(services, principal, job_id)
     if row.sha256 is None:
-        return JobArtifacts(job_id=job_id, artifacts=[Artifact(name=_name(job_id), url="", error_code=_ABSENT)])
+        return JobArtifacts(job_id=job_id, artifacts=[Artifact(name=archive_name(job_id), url="", error_code=_ABSENT)])
     return JobArtifacts(job_id=job_id, artifacts=[Artifact(**_facts(row))])
 
 
@@ -122,7 +122,7 @@ def _index(services: Services, found: Archive) -> ArchiveIndex:
 
 def _facts(row: Row[Any]) -> dict[str, Any]:
     return {
-        "name": _name(row.job_id),
+        "name": archive_name(row.job_id),
         "url": OPERATIONS["job_artifact_bytes"].url_path(job_id=row.job_id),
         "size": row.size,
         "sha256": row.sha256,
@@ -131,5 +131,6 @@ def _facts(row: Row[Any]) -> dict[str, Any]:
     }
 
 
-def _name(job_id: str) -> str:
+def archive_name(job_id: str) -> str:
+    """The file name of a job's archive, as E25 lists it."""
     return file_name(f"{job_id}.tgz")

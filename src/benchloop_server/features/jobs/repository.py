@@ -62,6 +62,21 @@ def page(
     return connection.execute(query.limit(limit).offset(skip or None)).all()
 
 
+def whole(
+    connection: Connection, principal: Principal, *, group_id: str, job_ids: Iterable[str] | None
+) -> Iterator[tuple[str, JobRow | None]]:
+    """(id, the job with all of its columns) for a group in list order, or for these ids in their order; read in pages."""
+    if job_ids is None:
+        query = _in_order(select(jobs).where(*matching(principal, {"group_id": group_id})))
+        for row in connection.execution_options(yield_per=_CHUNK).execute(query):
+            yield row.job_id, row
+        return
+    for chunk in chunks(job_ids):
+        rows = connection.execute(select(jobs).where(jobs.c.workspace_id == principal.workspace_id, jobs.c.job_id.in_(chunk)))
+        found = {row.job_id: row for row in rows}
+        yield from ((job_id, found.get(job_id)) for job_id in chunk)
+
+
 def ids(connection: Connection, principal: Principal, conditions: Conditions) -> list[str]:
     """The ids of all jobs that fit, in list order."""
     query = _in_order(select(jobs.c.job_id).where(*matching(principal, conditions)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from benchloop_client.contract.resources import Job, JobPage
@@ -54,6 +55,16 @@ def meta(services: Services, principal: Principal, job_id: str) -> JobMeta:
     """What the source said about the job. Raises `DomainError` (404)."""
     with services.db.read() as connection:
         return shapes.meta_of(find(connection, principal, job_id))
+
+
+def metas(
+    connection: Connection, principal: Principal, *, group_id: str, job_ids: Iterable[str] | None = None
+) -> Iterator[tuple[str, JobMeta | None]]:
+    """(id, what the source said) of every job of a group in list order, or of the jobs with these ids, None for one that is not there; read
+    in pages inside the caller's transaction.
+    """
+    for job_id, row in repository.whole(connection, principal, group_id=group_id, job_ids=job_ids):
+        yield job_id, None if row is None else shapes.meta_of(row)
 
 
 def window(connection: Connection, principal: Principal, wanted: JobFilter, *, window: Window) -> Rows:

@@ -14,11 +14,14 @@ import msgspec
 
 from benchloop_client.contract import trajectory
 from benchloop_client.contract.compression import BadFrames, decode, frame
+from benchloop_server.kit.segments import literal
 
 #: Aim for the plain length of one frame, bytes; a single longer step makes a longer frame.
 FRAME_PLAIN = 1 << 18
 #: What a document begins with and the stored form lacks.
 OPENING = b"{"
+#: The same as a frame: what comes before the stored frames where a document is sent as zstd.
+OPENING_FRAME = literal(OPENING).stored
 _PREVIEW = 120
 
 
@@ -61,9 +64,12 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What `store` wrote: `sha256` (hex) and `stored_length` are of the frames, `plain_length` of the whole document."""
+    """What `store` wrote: `sha256` (hex) and `stored_length` are of the frames, `served_sha256` of the document as zstd, which is one frame
+    longer; `plain_length` is of the whole document.
+    """
 
     sha256: str
+    served_sha256: str
     stored_length: int
     plain_length: int
     index: Index
@@ -81,7 +87,7 @@ def store(document: dict[str, Any], sink: Sink, *, frame_plain: int = FRAME_PLAI
     writer.add(tail)
     writer.flush()
     index = Index(tuple(writer.frames), tuple(described))
-    return Stored(writer.digest.hexdigest(), writer.stored, writer.plain + len(OPENING), index)
+    return Stored(writer.digest.hexdigest(), writer.served.hexdigest(), writer.stored, writer.plain + len(OPENING), index)
 
 
 def encode_index(index: Index) -> bytes:
@@ -118,7 +124,7 @@ class _Writer:
         self._buffer = bytearray()
         self.frames: list[Frame] = []
         self.plain = self.stored = 0
-        self.digest = hashlib.sha256()
+        self.digest, self.served = hashlib.sha256(), hashlib.sha256(OPENING_FRAME)
 
     def add(self, piece: bytes) -> None:
         self._buffer += piece
@@ -140,6 +146,7 @@ class _Writer:
         self.plain += len(self._buffer)
         self.stored += len(compressed)
         self.digest.update(compressed)
+        self.served.update(compressed)
         self._sink.write(compressed)
         self._buffer.clear()
 

@@ -14,8 +14,8 @@ from benchloop_client.contract.errors import Code
 from benchloop_server.features.artifacts.archive_index import ArchiveLimits, ArchiveWalker
 from benchloop_server.features.artifacts.archive_index import encode_index as encode_members
 from benchloop_server.features.artifacts.tar_entry import BadArchive
+from benchloop_server.features.trajectories.frames import Stored, store
 from benchloop_server.features.trajectories.frames import encode_index as encode_steps
-from benchloop_server.features.trajectories.frames import store
 from benchloop_server.kit.errors import DomainError, unprocessable
 from benchloop_server.kit.limits import Limits
 from benchloop_server.kit.packs import Packer, Part
@@ -113,16 +113,17 @@ class Receiver:
         document = trajectory.decode_strict(self._staged.read())
         with Staged(self._scratch) as frames:
             stored = store(document, frames)
-            info = self._trajectory_info(document, stored.plain_length)
+            info = self._trajectory_info(document, stored)
             return self._judged(packer.add(frames), index=packer.add_bytes(encode_steps(stored.index)), info=info)
 
-    def _trajectory_info(self, document: dict[str, Any], document_bytes: int) -> TrajectoryInfo:
+    def _trajectory_info(self, document: dict[str, Any], stored: Stored) -> TrajectoryInfo:
         mark = trajectory.stamped(document)
         if mark is None:
             raise self._refused("its `extra.benchloop` does not name job, group and task, or `trajectory_id` is not the job's id")
         counts = trajectory.counts(document)
         return TrajectoryInfo(
-            document_bytes=document_bytes,
+            document_bytes=stored.plain_length,
+            served_sha256=stored.served_sha256,
             trajectory_id=mark.job_id,
             group_id=mark.group_id,
             task_id=mark.task_id,
