@@ -17,6 +17,7 @@ from benchloop_server.app import create_app
 from benchloop_server.features.accounts import service as accounts
 from benchloop_server.features.accounts.repository import KeyRow
 from benchloop_server.features.reclaim import service as reclaim
+from benchloop_server.foreman import Foreman
 from benchloop_server.http import logs, serving
 from benchloop_server.kit.clock import format_optional
 from benchloop_server.kit.db import Database, DatabaseError
@@ -24,6 +25,7 @@ from benchloop_server.kit.errors import DomainError
 from benchloop_server.settings import DEFAULT_HOST, DEFAULT_PORT, VARIABLES, BadSetting, Settings, load
 from benchloop_server.sql.migrate import SchemaError, upgrade
 from benchloop_server.wiring import connect, open_database, open_services
+from benchloop_server.worker import Shift, new_id, stop_on_signals, work
 
 _NAME = "benchloop-server"
 _LOOPBACK = {"::1", "localhost"}
@@ -64,16 +66,35 @@ def _stores(command: Command) -> Command:
     help="File for a line a request, `-` for standard error, or `off`.  [default: logs/access.jsonl in the data folder]",
 )
 @click.option("--log-level", type=click.Choice(logs.LEVELS), help="What goes to standard error.  [default: info]")
-def serve(access_log: str | None, **options: Any) -> None:
+@click.option("--workers", type=click.IntRange(0, 64), help="Worker processes that are started when there is work.  [default: 1]")
+@click.option("--no-worker", is_flag=True, help="As `--workers 0`: `benchloop-server worker` does the work.")
+def serve(access_log: str | None, no_worker: bool, **options: Any) -> None:
     """Serve the API until SIGTERM or Ctrl-C."""
     with _sentences():
-        settings = load(**options)
+        settings = load(**{**options, "workers": 0 if no_worker else options["workers"]})
         logs.configure(settings.log_level, access=access_log or settings.data / "logs" / "access.jsonl")
         services = open_services(settings)
         try:
-            _serve(settings, create_app(services))
+            with Foreman(settings, services):
+                _serve(settings, create_app(services))
         finally:
             services.db.close()
+
+
+@main.command(
+    epilog="\b\nExample, beside servers that were started with --no-worker:\n  benchloop-server worker --database postgresql://…\n\n"
+    "Exit codes: 0 told to stop; 1 database or blobs cannot be used; 2 wrong usage."
+)
+@_stores
+@click.option("--blobs", metavar="URL", help="Blob store, as for `serve`.")
+@click.option("--slots", type=click.IntRange(1, 64), default=2, show_default=True, help="Pieces of work at a time.")
+@click.option("--log-level", type=click.Choice(logs.LEVELS), help="What goes to standard error.  [default: info]")
+def worker(slots: int, **options: Any) -> None:
+    """Do background work until SIGTERM or Ctrl-C. Several may run, beside servers and each other."""
+    with _sentences():
+        settings = load(**options)
+        logs.configure(settings.log_level, access="off")
+        work(settings, worker_id=new_id(), shift=Shift(slots=slots), stopping=stop_on_signals())
 
 
 @main.group()

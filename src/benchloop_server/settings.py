@@ -19,6 +19,11 @@ VARIABLES = {
     "BENCHLOOP_SERVER_DATABASE": "database URL (default: SQLite in the data folder)",
     "BENCHLOOP_SERVER_BLOBS": "blob store: a folder, s3://bucket/prefix or memory: (default: a folder in the data folder)",
     "BENCHLOOP_SERVER_LOG_LEVEL": "debug, info, warning or error (default info)",
+    "BENCHLOOP_SERVER_WORKERS": "worker processes that `serve` may start when there is work, 0 for none (default 1)",
+    "BENCHLOOP_SERVER_PACK_MINUTES": "quiet minutes after which a growing group's small blobs are packed (default 10)",
+    "BENCHLOOP_SERVER_PACK_MIB": "largest size of a pack in MiB (default 64)",
+    "BENCHLOOP_SERVER_SIGNED_LINKS": "true: send clients that ask for it straight to the object store for large files (default false)",
+    "BENCHLOOP_SERVER_LINK_MIB": "size in MiB from which a file counts as large for that (default 32)",
     "AWS_*": "credentials, region and endpoint of an s3:// blob store",
 }
 
@@ -33,6 +38,11 @@ class Settings:
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
     log_level: str = "info"
+    workers: int = 1
+    pack_minutes: int = 10
+    pack_mib: int = 64
+    signed_links: bool = False
+    link_mib: int = 32
     aws: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -56,8 +66,40 @@ def load(environ: Mapping[str, str] | None = None, **options: str | int | Path |
         host=pick("host", "HOST", DEFAULT_HOST),
         port=_port(pick("port", "PORT", str(DEFAULT_PORT))),
         log_level=pick("log_level", "LOG_LEVEL", "info").lower(),
+        workers=_number("workers", pick("workers", "WORKERS", "1"), most=64),
+        pack_minutes=_number("minutes before packing", pick("pack_minutes", "PACK_MINUTES", "10"), most=100_000),
+        pack_mib=_number("size of a pack in MiB", pick("pack_mib", "PACK_MIB", "64"), least=1, most=1024),
+        signed_links=_yes("BENCHLOOP_SERVER_SIGNED_LINKS", pick("signed_links", "SIGNED_LINKS", "false")),
+        link_mib=_number("size in MiB for signed links", pick("link_mib", "LINK_MIB", "32"), most=1_000_000),
         aws={name: value for name, value in environ.items() if name.startswith("AWS_")},
     )
+
+
+def for_child(settings: Settings, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment in which a worker process finds the same settings: nothing of them shows in its command line."""
+    environ = os.environ if environ is None else environ
+    ours = {
+        "DATA": str(settings.data),
+        "DATABASE": settings.database,
+        "BLOBS": settings.blobs,
+        "LOG_LEVEL": settings.log_level,
+        "PACK_MINUTES": str(settings.pack_minutes),
+        "PACK_MIB": str(settings.pack_mib),
+    }
+    return {**environ, **settings.aws, **{f"BENCHLOOP_SERVER_{name}": value for name, value in ours.items()}}
+
+
+def _number(what: str, text: str, *, least: int = 0, most: int) -> int:
+    if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        raise BadSetting(f"the {what} has to be a number from {least} to {most}, not {text!r}")
+    return int(text)
+
+
+def _yes(variable: str, text: str) -> bool:
+    known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if text.lower() not in known:
+        raise BadSetting(f"{variable} has to be true or false, not {text!r}")
+    return known[text.lower()]
 
 
 def _port(text: str) -> int:

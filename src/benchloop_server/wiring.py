@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,14 +11,18 @@ from obstore.store import MemoryStore, S3Store
 
 from benchloop_server.adapters.blobs_local import LocalBlobs
 from benchloop_server.adapters.blobs_object import ObjectBlobs
+from benchloop_server.adapters.engine_rows import RowEngine
 from benchloop_server.features.accounts import service as accounts
 from benchloop_server.kit.blobs import BlobStore
 from benchloop_server.kit.db import Database, DatabaseError, sqlite_url
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.staging import sweep
+from benchloop_server.kit.upkeep import Upkeep
+from benchloop_server.kit.work import Engine, Handler
 from benchloop_server.settings import BadSetting, Settings
 from benchloop_server.sql import migrate
 
+_MIB = 1024 * 1024
 _AWS_OPTIONS = {
     "AWS_ACCESS_KEY_ID": "access_key_id",
     "AWS_SECRET_ACCESS_KEY": "secret_access_key",
@@ -57,7 +62,23 @@ def open_services(settings: Settings) -> Services:
     scratch = settings.data / "scratch"
     make_private(scratch)
     sweep(scratch)
-    return Services(db=database, blobs=open_blobs(settings), scratch=scratch, identify=partial(accounts.identify, database))
+    identify = partial(accounts.identify, database)
+    return Services(db=database, blobs=open_blobs(settings), scratch=scratch, identify=identify, upkeep=upkeep_of(settings))
+
+
+def upkeep_of(settings: Settings) -> Upkeep:
+    """What the settings say about packing and links."""
+    return Upkeep(
+        quiet_seconds=settings.pack_minutes * 60,
+        pack_bytes=settings.pack_mib * _MIB,
+        links=settings.signed_links,
+        link_bytes=settings.link_mib * _MIB,
+    )
+
+
+def open_engine(services: Services, handlers: Mapping[str, Handler], *, worker_id: str) -> Engine:
+    """The engine of background work, for the worker of this name."""
+    return RowEngine(services, handlers, worker_id=worker_id)
 
 
 def open_blobs(settings: Settings) -> BlobStore:

@@ -68,7 +68,7 @@ class RowEngine:
             _log.warning("work_taken_over", pieces=freed)
 
     def prune(self) -> None:
-        """Forget what ended long ago."""
+        """See `Engine`."""
         now = self._services.clock()
         with self._services.db.write() as connection:
             claims.prune(connection, ended_before=now - self._pace.keep_days * _DAY, silent_since=now - _DAY)

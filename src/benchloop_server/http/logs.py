@@ -14,12 +14,14 @@ from typing import Any
 import structlog
 
 LEVELS = ("debug", "info", "warning", "error")
-_OURS, _ACCESS = "benchloop_server", "benchloop_server.access"
+_OURS, _ACCESS, _WORK = "benchloop_server", "benchloop_server.access", "benchloop_server.work"
 _FILE_BYTES, _FILES = 16 * 1024 * 1024, 4
 
 
-def configure(level: str, *, access: Path | str) -> None:
-    """`level` for standard error, one of `LEVELS`; of libraries, warnings at most. `access`: a file, `-` for standard error, or `off`."""
+def configure(level: str, *, access: Path | str, work: Path | None = None) -> None:
+    """`level` for standard error, one of `LEVELS`; of libraries, warnings at most. `access`: a file, `-` for standard error, or `off`.
+    `work`: a file for what a worker did, of which only warnings go to standard error then.
+    """
     logging.raiseExceptions = False
     _attach(logging.getLogger(), logging.StreamHandler(), "ERROR" if level == "error" else "WARNING")
     logging.getLogger(_OURS).setLevel(level.upper())
@@ -27,6 +29,9 @@ def configure(level: str, *, access: Path | str) -> None:
     requests = logging.getLogger(_ACCESS)
     requests.propagate = False
     _attach(requests, _access_handler(access), "INFO")
+    if work is not None:
+        _attach(logging.getLogger(_WORK), _access_handler(work), "INFO")
+        _only_warnings_to_standard_error()
     processors: list[Any] = [
         structlog.stdlib.filter_by_level,
         structlog.stdlib.add_log_level,
@@ -44,6 +49,11 @@ class _NotOurShutdown(logging.Filter):
         """Keep the record?"""
         cut_off = record.exc_info is not None and isinstance(record.exc_info[1], asyncio.CancelledError)
         return not cut_off and "timeout graceful shutdown exceeded" not in record.msg
+
+
+def _only_warnings_to_standard_error() -> None:
+    for handler in logging.getLogger().handlers:
+        handler.setLevel(max(logging.getLogger().level, logging.WARNING))
 
 
 def _access_handler(access: Path | str) -> logging.Handler:

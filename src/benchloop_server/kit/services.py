@@ -11,6 +11,7 @@ from benchloop_server.kit.clock import Clock, system_clock
 from benchloop_server.kit.db import Database
 from benchloop_server.kit.limits import Limits
 from benchloop_server.kit.principal import Principal
+from benchloop_server.kit.upkeep import Upkeep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,3 +26,4 @@ class Services:
     identify: Callable[[str], Principal | None]
     clock: Clock = system_clock
     limits: Limits = field(default_factory=Limits)
+    upkeep: Upkeep = field(default_factory=Upkeep)

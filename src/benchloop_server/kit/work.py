@@ -82,6 +82,9 @@ class Engine(Protocol):
     def has_work(self) -> bool:
         """Whether anything is due, dead workers' included. Cheap, and changes nothing."""
 
+    def prune(self) -> None:
+        """Forget what ended long ago; to be called now and then."""
+
     def stop(self) -> None:
         """From now on no run goes past its next step or check; what it had not finished is due again at once."""
 

@@ -10,6 +10,7 @@ from benchloop_client.contract.resources import Fingerprint, JobsCheck, JobState
 from benchloop_server.features.groups import service as groups
 from benchloop_server.features.jobs import attempts, contents, facts, repository
 from benchloop_server.features.jobs.repository import JobRow
+from benchloop_server.features.packing import service as packing
 from benchloop_server.kit.db import Connection
 from benchloop_server.kit.errors import conflict, unprocessable
 from benchloop_server.kit.principal import Principal
@@ -44,6 +45,7 @@ def put(services: Services, principal: Principal, group_id: str, *, batch: JobsU
         changed = [job for job in batch.jobs if states[job.job_id] != "unchanged"]
         if changed:
             _write(connection, principal, group_id, _Change(jobs=changed, existing=existing, first_time=first))
+            packing.after_push(services, connection, principal, group_id=group_id, now=services.clock())
     return answer
 
 

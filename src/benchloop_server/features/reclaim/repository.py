@@ -8,7 +8,7 @@ from operator import itemgetter
 
 from sqlalchemy import ColumnElement, Connection, delete, except_, select, update
 
-from benchloop_server.sql.tables import counters, job_media, jobs, uploads, workspaces
+from benchloop_server.sql.tables import counters, job_media, jobs, retired_blobs, uploads, workspaces
 
 #: (kind, sha256) of an upload within its workspace.
 Name = tuple[str, str]
@@ -80,6 +80,16 @@ def of_these_in_use(connection: Connection, blobs: list[str]) -> set[str]:
     for column in (uploads.c.blob, uploads.c.index_blob):
         used.update(connection.execute(select(column).where(column.in_(blobs)).distinct()).scalars())
     return used
+
+
+def recently_retired(connection: Connection, *, after: int) -> Iterator[str]:
+    """The blobs out of which something was moved later than that: a reader may be in the middle of one."""
+    yield from connection.execute(select(retired_blobs.c.blob).where(retired_blobs.c.retired_at > after)).scalars()
+
+
+def forget_retired(connection: Connection, blobs: Iterable[str]) -> None:
+    """These blobs (some hundred) are gone."""
+    connection.execute(delete(retired_blobs).where(retired_blobs.c.blob.in_(list(blobs))))
 
 
 def _in_parts(workspace_id: str, names: Iterable[Name]) -> Iterator[tuple[ColumnElement[bool], ...]]:

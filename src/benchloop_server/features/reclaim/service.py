@@ -3,7 +3,8 @@
 Deleting a group, or pushing a job with other content, leaves uploads behind: other jobs or groups may share them, other workspaces their
 blobs, and a push under way may count on them. So an upload is first marked, and removed by a run that finds it marked for the whole grace
 and still unused; a client that asks for it meanwhile takes the mark away. A blob goes when it is older than the grace and no row names it,
-checked and removed while nobody can write a row that does.
+checked and removed while nobody can write a row that does; one out of which packing moved something is kept for the grace after that, too,
+because a download may be in the middle of it.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ def _uploads(services: Services, workspace_id: str, *, now: int, before: int) ->
 def _blobs(services: Services, *, before: int) -> tuple[int, int]:
     with services.db.read() as connection:
         used = {bytes.fromhex(name) for name in repository.blobs_in_use(connection)}
+        used.update(bytes.fromhex(name) for name in repository.recently_retired(connection, after=before))
     old = services.blobs.aged(before / _MICROS)
     free = ((name, size) for name, size in old if bytes.fromhex(name) not in used)
     removed = freed = 0
@@ -89,6 +91,7 @@ def _blobs(services: Services, *, before: int) -> tuple[int, int]:
         with services.db.write() as connection:
             repository.hold_blobs(connection)
             wanted = repository.of_these_in_use(connection, list(batch))
+            repository.forget_retired(connection, batch.keys() - wanted)
             for name in batch.keys() - wanted:
                 services.blobs.delete(name)
                 removed, freed = removed + 1, freed + batch[name]
