@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
+import io
+import json
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -59,6 +62,22 @@ def test_all_well_is_a_line_each_and_exit_0(server: Scripted, bl: Bl) -> None:
     assert "user ada, workspace lab, scopes read, write" in done.out
     assert f"{server.origin} (from: BENCHLOOP_HOST)" in done.out
     assert not canary_in(done.out, done.err)
+
+
+def test_every_format_has_the_findings(server: Scripted, bl: Bl) -> None:
+    ours(server)
+    _, found = looked(bl)
+    lines = bl("doctor", "--format", "jsonl").out.splitlines()
+    assert [json.loads(line)["check"] for line in lines] == list(found)
+    rows = list(csv.DictReader(io.StringIO(bl("doctor", "--format", "csv").out)))
+    assert [(row["check"], row["status"]) for row in rows] == [(name, row["status"]) for name, row in found.items()]
+    table = bl("doctor", "--format", "table", "--fields", "check,status").out.splitlines()
+    assert [line.split() for line in table][-len(found) :] == [[name, row["status"]] for name, row in found.items()]
+    assert bl("doctor", "--fields", "check").code == 2
+
+
+def test_a_format_keeps_the_exit_code(home: Path) -> None:
+    assert {Bl(home, "http://127.0.0.1:9")("doctor", "--format", name).code for name in ("text", "jsonl", "csv", "table")} == {4}
 
 
 def test_the_look_itself_carries_no_key(server: Scripted, bl: Bl) -> None:

@@ -22,10 +22,10 @@ class _Jobs:
     label = "job"
 
     def page(self, work: Work, group_id: str, query: Query) -> Any:
-        return work.client.jobs_page(group_id, skip=query.skip, limit=query.page_size, filters=dict(query.filters))
+        return work.client.jobs_page(group_id, skip=query.skip, limit=query.limit, filters=dict(query.filters))
 
     def listing(self, work: Work, group_id: str, query: Query, on_page: OnPage | None) -> paging.Listing:
-        return paging.all_jobs(work.client, group_id, page_size=query.page_size, filters=dict(query.filters), on_page=on_page)
+        return paging.all_jobs(work.client, group_id, page_size=query.rows_a_request(work), filters=dict(query.filters), on_page=on_page)
 
 
 #: The job list, for `lists`.

@@ -17,20 +17,33 @@ from benchloop_client.actions.work import Work, placed
 
 OnPage = Callable[[int, "int | None"], None]
 
+#: Rows a request where nothing was asked for: the documented number, and the one for whole lists on a server of ours.
+PAGE = 50
+LARGE_PAGE = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """Which rows: one page (from 1), or with `everything` all of them, `page_size` a request; `filters` as the list takes them."""
 
     page: int = 1
-    page_size: int = 50
+    page_size: int | None = None
     everything: bool = False
     filters: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def skip(self) -> int:
         """How many rows come before the page."""
-        return (self.page - 1) * self.page_size
+        return (self.page - 1) * self.limit
+
+    @property
+    def limit(self) -> int:
+        """Rows of one page."""
+        return self.page_size or PAGE
+
+    def rows_a_request(self, work: Work) -> int:
+        """What to ask for at once where the whole list is wanted: a server that says what it can takes large pages."""
+        return self.page_size or (LARGE_PAGE if work.client.has("cursor") else PAGE)
 
 
 class ListOf(Protocol):

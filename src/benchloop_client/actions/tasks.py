@@ -22,10 +22,10 @@ class _Tasks:
     label = "task"
 
     def page(self, work: Work, group_id: str, query: Query) -> Any:
-        return work.client.eval_tasks_page(group_id, skip=query.skip, limit=query.page_size, **_filters(query))
+        return work.client.eval_tasks_page(group_id, skip=query.skip, limit=query.limit, **_filters(query))
 
     def listing(self, work: Work, group_id: str, query: Query, on_page: OnPage | None) -> paging.Listing:
-        return paging.all_tasks(work.client, group_id, page_size=query.page_size, on_page=on_page, **_filters(query))
+        return paging.all_tasks(work.client, group_id, page_size=query.rows_a_request(work), on_page=on_page, **_filters(query))
 
 
 #: The task list, for `lists`.

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from benchloop_client._rate import parse_rate
 from benchloop_client.cli.lazy import lazy
-from benchloop_client.cli.session import FORMATS, Session
+from benchloop_client.cli.session import FORMATS, TEXT, Session
 from benchloop_client.contract.outcome import OUTCOMES
 
 if TYPE_CHECKING:
@@ -169,22 +169,20 @@ def save_options() -> Decorator:
         click.option("-o", "--output-dir", metavar="DIR", help="Download root for this command."),
         click.option("--skip-existing", is_flag=True, help="Keep files that an earlier run has fetched and verified."),
         click.option("--dry-run", is_flag=True, help="Fetch and write nothing: print what would be fetched, and how many bytes."),
-        *_print_options(),
+        print_options(),
     )
 
 
-def print_options() -> Decorator:
-    """`--format` and `--fields` of everything that prints records; `Session.style` has what was said."""
-    return _all(*_print_options())
-
-
-def _print_options() -> tuple[Decorator, Decorator]:
+def print_options(*, text: bool = False) -> Decorator:
+    """`--format` and `--fields` of everything that prints records; `Session.style` has what was said. With `text` that is the default."""
+    default = TEXT if text else FORMATS[0]
+    about = "Lines for a person, or records." if text else "Lists in jsonl, csv and table have a line a row."
     form = click.option(
         "--format",
-        type=click.Choice(FORMATS),
+        type=click.Choice((TEXT, *FORMATS) if text else FORMATS),
         expose_value=False,
         callback=_remember,
-        help="Lists in jsonl, csv and table have a line a row.  [default: json]",
+        help=f"{about}  [default: {default}]",
     )
     fields = click.option(
         "--fields",
@@ -193,7 +191,7 @@ def _print_options() -> tuple[Decorator, Decorator]:
         callback=_remember,
         help="Only these fields (jsonl, csv, table): status, metrics.reward.",
     )
-    return form, fields
+    return _all(form, fields)
 
 
 def selection_options() -> Decorator:
@@ -260,16 +258,18 @@ def task_filter_options() -> Decorator:
     return _bundle("filters", dict, ("search", "status"), search, status)
 
 
-def page_size_option(default: int) -> Decorator:
-    """`--page-size`: rows a request, at least 1."""
-    return click.option("--page-size", type=click.IntRange(min=1), metavar="N", default=default, show_default=True, help="Rows a request.")
+def page_size_option(default: int | None = None) -> Decorator:
+    """`--page-size`: rows a request, at least 1; without `default` the documented 50, and more for a whole list on a server of ours."""
+    text = "Rows a request." if default else "Rows a request.  [default: 50; of a whole list 1000, where the server can]"
+    kind = click.IntRange(min=1)
+    return click.option("--page-size", type=kind, metavar="N", default=default, show_default=default is not None, help=text)
 
 
-def page_options(default_size: int = 50) -> Decorator:
+def page_options() -> Decorator:
     """`--page`, `--page-size` and `--all` of the commands that show one page, as one argument `pages`."""
     page = click.option("--page", type=click.IntRange(min=1), metavar="N", default=1, show_default=True, help="Page number, from 1.")
     everything = click.option("--all", "everything", is_flag=True, help="All pages.")
-    return _bundle("pages", dict, ("page", "page_size", "everything"), page, page_size_option(default_size), everything)
+    return _bundle("pages", dict, ("page", "page_size", "everything"), page, page_size_option(), everything)
 
 
 def scope_option(*allowed: str, of: str = "a group") -> Decorator:

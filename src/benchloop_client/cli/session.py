@@ -26,6 +26,8 @@ else:
 
 #: What `--format` takes; the first is the default.
 FORMATS = ("json", "jsonl", "csv", "table")
+#: What `--format` takes besides where lines for a person are the default.
+TEXT = "text"
 
 KEY_IN_SIGHT = (
     "a key on the command line shows in process lists and in the shell's history: "
@@ -152,7 +154,7 @@ class Session:
         """How records are printed. Raises `click.UsageError` for fields of JSON, which is the documented array as it is."""
         name = self.given.get("format") or FORMATS[0]
         fields = tuple(dict.fromkeys(field.strip() for field in (self.given.get("fields") or "").split(",") if field.strip()))
-        if fields and name == FORMATS[0]:
+        if fields and name in {TEXT, FORMATS[0]}:
             raise click.UsageError("--fields needs --format jsonl, csv or table")
         return formats.Style(name, fields)
 

@@ -98,6 +98,17 @@ def test_tasks_download(old: World, out: Path) -> None:
     assert asked[-1]["limit"] == "9"
 
 
+def test_whole_lists_come_in_large_pages_where_the_server_can(old: World, out: Path) -> None:
+    old.on("GET /openapi/version", of_json({"server": "benchloop-server", "version": "1.0.0", "api": 1, "features": ["cursor"]}))
+    _saves(old, out, "tasks", "download", "-g", "G1")
+    _runs(old, "tasks", "get", "-g", "G1", "--all")
+    _runs(old, "jobs", "get", "-g", "G1", "--all")
+    assert {query["limit"] for query in [*_queries(old, "eval_tasks"), *_queries(old, "/openapi/jobs?")]} == {"1000"}
+    _runs(old, "tasks", "get", "-g", "G1", "--all", "--page-size", "2")
+    _runs(old, "tasks", "get", "-g", "G1")
+    assert [query["limit"] for query in _queries(old, "eval_tasks")][-2:] == ["2", "50"]
+
+
 def test_jobs_get(old: World) -> None:
     _runs(old, "jobs", "get", "-g", "G1")
     _runs(old, "jobs", "get", "-g", "G1", "--page", "2", "--page-size", "3", "--template", "t", "--status", "s", "--instance-id", "i")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -10,18 +10,17 @@ import click
 from benchloop_client.cli import ask, options
 from benchloop_client.cli.exits import Exit
 from benchloop_client.cli.lazy import lazy
-from benchloop_client.cli.session import Session
+from benchloop_client.cli.session import TEXT, Session
 from benchloop_client.errors import UsageError
 
 if TYPE_CHECKING:
     from benchloop_client import settings
     from benchloop_client.actions import doctor as actions
-    from benchloop_client.actions import findings, gather
+    from benchloop_client.actions import findings
 else:
     settings = lazy("benchloop_client.settings")
     actions = lazy("benchloop_client.actions.doctor")
     findings = lazy("benchloop_client.actions.findings")
-    gather = lazy("benchloop_client.actions.gather")
 
 T = TypeVar("T")
 
@@ -31,11 +30,9 @@ _WIDTH = 11
 
 
 @click.command(name="doctor", cls=options.Leaf, example="bl doctor --format json | jq '.[] | select(.status != \"ok\")'")
-@click.option(
-    "--format", "format_", type=click.Choice(("text", "json")), default="text", show_default=True, help="A line each, or a JSON array."
-)
+@options.print_options(text=True)
 @ask.with_session
-def command(session: Session, *, format_: str) -> int:
+def command(session: Session) -> int:
     """Is everything well between here and the server?
 
     Looks at configuration, connection, key, server and disk: a line each, with the way out of what is not well.
@@ -43,6 +40,7 @@ def command(session: Session, *, format_: str) -> int:
     Each line begins with ok, warn or fail. Exits 0 without a failure (warnings count as none), 3 if the key is at fault, 4 if the server
     cannot be reached, else 1. The API key is masked.
     """
+    at_once = session.style.name == TEXT or not session.given.get("format")
     resolved = _or_error(lambda: settings.resolve(session.flags))
     loaded = resolved if isinstance(resolved, UsageError) else _or_error(lambda: session.env.load_settings(session.flags))
     if isinstance(loaded, settings.Settings):
@@ -51,11 +49,10 @@ def command(session: Session, *, format_: str) -> int:
     found = []
     for finding in actions.examine(patient):
         found.append(finding)
-        if format_ == "text":
+        if at_once:
             _show(session, finding)
-    if format_ == "json":
-        rows = [{"check": f.check, "status": f.status, "text": f.text, "fix": f.fix or None} for f in found]
-        _write(session, gather.array_of(rows, session.layout))
+    if not at_once:
+        ask.print_values(session, [{"check": f.check, "status": f.status, "text": f.text, "fix": f.fix or None} for f in found])
     trouble = findings.worst(found)
     return {None: Exit.DONE, "key": Exit.AUTH, "network": Exit.NETWORK, "local": Exit.FAILED}[trouble]
 
@@ -66,13 +63,8 @@ def _show(session: Session, finding: findings.Finding) -> None:
     if session.colour:
         word = f"{_COLOURS[finding.status]}{word}{_PLAIN}"
     text = f"{word}  {finding.check:<{_WIDTH}} {finding.text}" + (f" -> {finding.fix}" if finding.fix else "")
-    _write(session, [f"{text}\n".encode("utf-8", "replace")])
-
-
-def _write(session: Session, chunks: Iterable[bytes]) -> None:
     with session.output.flushed():
-        for chunk in chunks:
-            session.output.data(chunk)
+        session.output.data(f"{text}\n".encode("utf-8", "replace"))
 
 
 def _or_error(made: Callable[[], T]) -> T | UsageError:

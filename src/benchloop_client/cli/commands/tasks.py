@@ -42,12 +42,12 @@ def get(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], pag
 
 @command.command(cls=options.Leaf, example="bl tasks download -g G1 -o data")
 @options.target_options()
-@options.page_size_option(50)
+@options.page_size_option()
 @options.task_filter_options()
 @options.save_options()
 @ask.with_session
 def download(
-    session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], page_size: int, filters: dict[str, Any], save: options.Save
+    session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], page_size: int | None, filters: dict[str, Any], save: options.Save
 ) -> int:
     """Write the full task list to GROUP/task_list.json."""
     wanted = ask.groups_only(session, "tasks", groups, jobs)

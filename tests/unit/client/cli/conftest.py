@@ -30,8 +30,11 @@ class FakeClient:
         self.answers: dict[str, Any] = {}
         self.groups: dict[str, list[dict[str, Any]]] = {}
 
-    def pressure(self) -> int:
-        return 0
+    def width(self) -> int:
+        return 4
+
+    def has(self, feature: str) -> bool:
+        return False
 
     def moved_bytes(self) -> int:
         return 0
