@@ -8,7 +8,7 @@ import ssl
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -31,9 +31,15 @@ class SelfSigned:
 
 
 @cache
+def _folder() -> TemporaryDirectory[str]:
+    """Where a test process keeps its certificates; it goes when the process ends."""
+    return TemporaryDirectory(prefix="benchloop-tls-")
+
+
+@cache
 def self_signed() -> SelfSigned:
-    """One certificate a test process, in a temporary folder of its own."""
-    folder = Path(mkdtemp(prefix="benchloop-tls-"))
+    """One certificate a test process."""
+    folder = Path(_folder().name)
     key = ec.generate_private_key(ec.SECP256R1())
     paths = SelfSigned(folder / "cert.pem", folder / "key.pem")
     paths.certificate.write_bytes(_certificate(key).public_bytes(serialization.Encoding.PEM))
@@ -75,7 +81,7 @@ class Authority:
 @cache
 def authority() -> Authority:
     """One authority a test process."""
-    folder = Path(mkdtemp(prefix="benchloop-ca-"))
+    folder = Path(_folder().name)
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Tests of Benchloop"), x509.NameAttribute(NameOID.COMMON_NAME, "CA")])
     now = dt.datetime.now(dt.timezone.utc)

@@ -14,13 +14,19 @@ from collections import Counter
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[2]
-_FILES = tuple(sorted(str(path.relative_to(_ROOT)) for path in (_ROOT / "tests" / "e2e").glob("test_weaknesses_*.py")))
+_NAMED = re.compile(r"^def (test_[a-d]\d+_\w+)", re.MULTILINE)
 _LINE = re.compile(r"^(PASSED|FAILED|ERROR) \S+::(test_([a-d]\d+)_\S+)", re.MULTILINE)
+
+
+def named() -> list[str]:
+    """Every test that is named after a fault, as pytest takes it."""
+    files = sorted((_ROOT / "tests" / "e2e").glob("test_*.py"))
+    return [f"{file.relative_to(_ROOT)}::{name}" for file in files for name in _NAMED.findall(file.read_text("utf-8"))]
 
 
 def outcomes(program: str) -> list[tuple[str, str, str]]:
     """Fault, test and outcome of every weakness test, run against `program`."""
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "--tb=no", "-rpfE", "--timeout", "90", *_FILES]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "--tb=no", "-rpfE", "--timeout", "90", *named()]
     done = subprocess.run(
         command, cwd=_ROOT, env={**os.environ, "BENCHLOOP_TEST_BL": program}, capture_output=True, text=True, timeout=3000
     )
