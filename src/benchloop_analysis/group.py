@@ -17,6 +17,7 @@ import msgspec
 
 from benchloop_analysis import group_findings, words
 from benchloop_analysis.group_records import GroupFacts, GroupReport, Reason, Rewards, Row, Rows, SubReason
+from benchloop_analysis.group_signals import add_signals, found_signals
 from benchloop_analysis.group_tally import (
     Attempts,
     LabelTally,
@@ -28,7 +29,6 @@ from benchloop_analysis.group_tally import (
     count_in,
     label_of,
 )
-from benchloop_analysis.group_signals import add_signals, found_signals
 from benchloop_analysis.intervals import BOOTSTRAP, WILSON, PassAtK, Rate, pass_rates
 from benchloop_analysis.records import UNKNOWN, Facts, JobAnalysis
 from benchloop_analysis.signatures import SignatureTable
@@ -175,7 +175,8 @@ class GroupFold:
 
 def headline(rewards: Rewards) -> str:
     """The pass rate both ways, such as `4 of 62 passed; 4 of 43 whose reward is valid`."""
-    return f"{rewards.passed.count:,} of {rewards.passed.of:,} passed; {rewards.passed_valid.count:,} of {rewards.valid:,} whose reward is valid"
+    recorded, valid = rewards.passed, rewards.passed_valid
+    return f"{recorded.count:,} of {recorded.of:,} passed; {valid.count:,} of {valid.of:,} whose reward is valid"
 
 
 def _rewards(outcomes: Outcomes) -> Rewards:

@@ -1,4 +1,4 @@
-"""What concerns several jobs at once: one fault of the surroundings in many, a distortion that only shows across jobs, tasks graded oddly."""
+"""What concerns several jobs at once: one fault of the surroundings, one error met again and again, tasks graded oddly."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from benchloop_analysis import words
 from benchloop_analysis.group_records import ErrorSignature, Example, Finding, TaskNote
-from benchloop_analysis.group_tally import Attempts, LabelTally, SignalTally
+from benchloop_analysis.group_tally import Attempts, LabelTally
 from benchloop_analysis.intervals import Rate
 from benchloop_analysis.records import FaultSide, Tier
 
@@ -114,8 +114,3 @@ def _tier(tiers: Mapping[str, int]) -> Tier:
 
 def _side(name: str) -> FaultSide:
     return next((side for side in _SIDES if side == name), "unknown")
-
-
-def signals(tallies: Mapping[str, SignalTally]) -> list[Finding]:
-    """Signals that enough jobs show; filled in by the words for each."""
-    return []

@@ -11,7 +11,7 @@ from benchloop_analysis.records import Evidence, FaultSide, Struct, Tier
 FindingKind = Literal["same_fault", "signal", "same_error"]
 
 
-class GroupFacts(Struct):
+class GroupFacts(Struct, frozen=True, kw_only=True):
     """What is known of a group beside its jobs. `expected` is how many jobs its own plan says, None without a plan."""
 
     group_id: str
@@ -20,7 +20,7 @@ class GroupFacts(Struct):
     expected: int | None = None
 
 
-class Example(Struct):
+class Example(Struct, frozen=True, kw_only=True):
     """A job to look at, and the step where to look, if there is one."""
 
     job_id: str
@@ -28,7 +28,7 @@ class Example(Struct):
     evidence: Evidence | None = None
 
 
-class Rewards(Struct):
+class Rewards(Struct, frozen=True, kw_only=True):
     """Which rewards mean something, and how many jobs passed, counted both ways. All counts are of jobs that ended.
 
     Each ended job is `valid`, `invalid` (the reward says nothing), or `missing` (no reward and no fault of the grading is known).
@@ -45,7 +45,7 @@ class Rewards(Struct):
     mean_reward_valid: float | None
 
 
-class SubReason(Struct):
+class SubReason(Struct, frozen=True, kw_only=True):
     """One sub-reason: its share of the failed jobs, how sure it is, and a few jobs."""
 
     sub_fail_reason: str
@@ -55,7 +55,7 @@ class SubReason(Struct):
     examples: tuple[Example, ...]
 
 
-class Reason(Struct):
+class Reason(Struct, frozen=True, kw_only=True):
     """One reason with its sub-reasons, the most frequent first."""
 
     fail_reason: str
@@ -66,7 +66,7 @@ class Reason(Struct):
     subs: tuple[SubReason, ...]
 
 
-class Row(Struct):
+class Row(Struct, frozen=True, kw_only=True):
     """The jobs that share a task, an agent, a model or a step. `reasons`: `reason/sub` and how often, the most frequent first."""
 
     key: str
@@ -75,7 +75,7 @@ class Row(Struct):
     reasons: Mapping[str, int]
 
 
-class Rows(Struct):
+class Rows(Struct, frozen=True, kw_only=True):
     """`total` rows in all, of which `left_out` are not in `rows`; those that lost most jobs come first."""
 
     total: int
@@ -83,7 +83,7 @@ class Rows(Struct):
     rows: tuple[Row, ...]
 
 
-class ErrorSignature(Struct):
+class ErrorSignature(Struct, frozen=True, kw_only=True):
     """Errors that read alike in several jobs: `count` of them in `jobs` jobs, `seconds` spent on them (None: no times recorded)."""
 
     tool: str
@@ -96,7 +96,7 @@ class ErrorSignature(Struct):
     example: Example
 
 
-class Signatures(Struct):
+class Signatures(Struct, frozen=True, kw_only=True):
     """The most expensive first. `dropped` rare ones were forgotten on the way, to keep the memory small."""
 
     ranked_by: Literal["seconds", "count"]
@@ -105,7 +105,7 @@ class Signatures(Struct):
     rows: tuple[ErrorSignature, ...]
 
 
-class Finding(Struct):
+class Finding(Struct, frozen=True, kw_only=True):
     """Something that concerns several jobs at once. `jobs`: how many of those that could show it; `hits`: how many places of all."""
 
     kind: FindingKind
@@ -120,7 +120,7 @@ class Finding(Struct):
     examples: tuple[Example, ...] = ()
 
 
-class TaskNote(Struct):
+class TaskNote(Struct, frozen=True, kw_only=True):
     """A task whose grading looks wrong: `verifier_flaky` or `task_defect_suspected`."""
 
     task_id: str
@@ -129,7 +129,7 @@ class TaskNote(Struct):
     examples: tuple[Example, ...]
 
 
-class GroupReport(Struct):
+class GroupReport(Struct, frozen=True, kw_only=True):
     """All that the analysis says about a group. `headline` states the pass rate both ways. `method` names how intervals were made."""
 
     group_id: str

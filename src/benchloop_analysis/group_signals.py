@@ -17,7 +17,7 @@ _HALF = 0.5
 _SEPARATOR = "\0"
 
 
-class _Words(Struct):
+class _Words(Struct, frozen=True, kw_only=True):
     """How a signal is told. `often`: it counts only where more than half of the jobs show it; `says` gets the tally and the subject."""
 
     fault_side: FaultSide

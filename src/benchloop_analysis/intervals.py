@@ -18,7 +18,7 @@ BOOTSTRAP = f"percentile bootstrap over tasks, {RESAMPLES} resamples, 95 %"
 _EACH_K = 5
 
 
-class Rate(Struct):
+class Rate(Struct, frozen=True, kw_only=True):
     """`count` of `of`: their ratio and its 95 % Wilson interval, all between 0 and 1; None where `of` is 0."""
 
     count: int
@@ -36,7 +36,7 @@ class Rate(Struct):
         return cls(count=count, of=of, value=count / of if of else None, low=low, high=high)
 
 
-class PassAtK(Struct):
+class PassAtK(Struct, frozen=True, kw_only=True):
     """The chance that at least one of `k` attempts at a task passes, mean over the `tasks` with at least k valid attempts.
 
     `method` names how `low` and `high` were made; they are None for a single task.
