@@ -155,7 +155,7 @@ class _Reader:
             paths = tuple(arguments[key] for key in tools.path if isinstance(arguments.get(key), str))
             writes = paths if kind in _CHANGES else ()
         output = result.text()
-        reading = outputs.read(output, result.marked, result.extra(), self._tables.errors) if output is not None else None
+        reading = outputs.UNREAD if output is None else outputs.read(output, result.marked, result.extra(), self._tables.errors)
         return Event(
             position=self._next(),
             kind=kind,
@@ -175,7 +175,12 @@ class _Reader:
             output=output,
             output_field=f"observation.results[{result.place}].content" if result.place is not None else "",
             output_key=_digest(output) if output is not None else "",
-            **(_read_fields(reading) if reading is not None else _EMPTY),
+            is_error=reading.is_error,
+            error_class=reading.error_class,
+            error_at=reading.at,
+            signature=reading.signature,
+            exit_code=reading.exit_code,
+            truncated=reading.truncated,
             **base,
         )
 
@@ -197,17 +202,6 @@ class _Result:
 
     def extra(self) -> Mapping[str, Any] | None:
         return None if self.place is None else self._results[self.place].get("extra")
-
-
-def _read_fields(reading: outputs.Reading) -> dict[str, Any]:
-    return {
-        "is_error": reading.is_error,
-        "error_class": reading.error_class,
-        "error_at": reading.at,
-        "signature": reading.signature,
-        "exit_code": reading.exit_code,
-        "truncated": reading.truncated,
-    }
 
 
 def _answer(call: Mapping[str, Any], place: int, results: Any, n_calls: int) -> int | None:

@@ -30,7 +30,7 @@ _TEMPLATE = (
 )
 
 
-class Reading(msgspec.Struct, frozen=True):
+class Reading(msgspec.Struct, frozen=True, gc=False):
     """What was read off an output; `at` is the place of the line that tells."""
 
     is_error: bool
@@ -41,7 +41,9 @@ class Reading(msgspec.Struct, frozen=True):
     truncated: bool = False
 
 
-_FINE = Reading(False)
+#: Of a call that nothing answered.
+UNREAD = Reading(False)
+_FINE = UNREAD
 _CUT = Reading(False, truncated=True)
 
 
@@ -59,7 +61,7 @@ def read(output: str, marked: bool | None, extra: Mapping[str, Any] | None, erro
         if found is None:
             return _CUT if truncated else _FINE
     else:
-        found = _class_of(output, errors.classes) or ("failed", _first_line(output))
+        found = _class_of(output, errors.classes) or (errors.codes.get(code, "failed") if code else "failed", _first_line(output))
     name, at = found
     return Reading(True, name, at, template(_line(output, at)), code, truncated)
 
@@ -107,16 +109,13 @@ def _class_of(
     output: str, classes: tuple[tuple[str, tuple[str, ...]], ...], head: int = _HEAD, tail: int = _TAIL
 ) -> tuple[str, int] | None:
     """The first class one of whose texts stands in the head or the tail, and where the line begins."""
-    if len(output) <= head + tail:
-        lowered = [(_lower(output), 0)]
-    else:
-        lowered = [(_lower(output[:head]), 0), (_lower(output[-tail:]), len(output) - tail)]
+    left_out = max(0, len(output) - head - tail)
+    window = _lower(output if not left_out else f"{output[: head - 1]}\n{output[-tail:]}")
     for name, texts in classes:
-        for window, start in lowered:
-            for text in texts:
-                at = window.find(text)
-                if at >= 0:
-                    return name, start + window.rfind("\n", 0, at) + 1
+        for text in texts:
+            if text in window:
+                at = window.rfind("\n", 0, window.index(text)) + 1
+                return name, at if at < head else at + left_out
     return None
 
 

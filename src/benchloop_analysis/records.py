@@ -103,7 +103,7 @@ class JobInput(Struct, frozen=True, kw_only=True):
 # ---- what happened ------------------------------------------------------------------------------------------------------------------
 
 
-class Command(Struct, frozen=True, kw_only=True):
+class Command(Struct, frozen=True, kw_only=True, gc=False):
     """One program that a shell command starts. `words` are its arguments without quotes, `writes` the files it is redirected to."""
 
     program: str

@@ -16,12 +16,12 @@ LONGEST = 20_000
 _DEPTH = 3
 
 _HEREDOC = re.compile(r"<<-?[ \t]*(?:\\?([\w.]+)|'([^'\n]+)'|\"([^\"\n]+)\")")
-_PIECE = (
-    r"\$\([^()]*(?:\([^()]*\)[^()]*)*\)|[^\s;&|<>()'\"\\`$]+|'[^']*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\"|\\.|`[^`]*`|\$\{[^}\n]*\}|\$|\\|['\"`]"
-)
+_QUOTES = r"'[^']*'|\"[^\"\\]*(?:\\.[^\"\\]*)*\"|`[^`]*`"
+_PIECE = rf"\$\([^()]*(?:\([^()]*\)[^()]*)*\)|[^ \t\r\n;&|<>()'\"\\`$]+|{_QUOTES}|\\.|\$\{{[^}}\n]*\}}|\$|\\|['\"`]"
+# No repetition inside a repetition: agents write thousands of blanks in a row.
 _TOKEN = re.compile(
-    rf"[ \t\r]+|\\\n|(?P<comment>(?<![^\s;])\#[^\n]*)|(?P<redirect>(?:\d+|&)?>>?\|?(?:&(?:\d+|-))?|\d*<<<|<<-?|\d*<>?)"
-    rf"|(?P<end>&&|\|\||;;|\|&|[;&|\n()])|(?P<word>(?:{_PIECE})+)",
+    rf"(?:[ \t\r]|\\\n)*(?:(?P<comment>(?<![^\s;])\#[^\n]*)|(?P<redirect>(?:\d+|&)?>>?\|?(?:&(?:\d+|-))?|\d*<<<|<<-?|\d*<>?)"
+    rf"|(?P<end>&&|\|\||;;|\|&|[;&|\n()])|(?P<word>(?:{_PIECE})+))",
     re.DOTALL,
 )
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"\\]*(?:\\.[^\"\\]*)*)\"|\\(.)", re.DOTALL)
@@ -84,21 +84,21 @@ def _simple(text: str) -> Iterator[tuple[list[str], list[str], bool]]:
     words: list[str] = []
     writes: list[str] = []
     target = ""
-    for match in _TOKEN.finditer(text):
+    for match in _TOKEN.finditer(text.rstrip()):
         kind = match.lastgroup
         if kind == "word":
-            word = _plain(match.group())
+            word = _plain(match.group("word"))
             if not target:
                 words.append(word)
             elif target == "out" and word not in _NOWHERE:
                 writes.append(word)
             target = ""
         elif kind == "redirect":
-            sign = match.group()
+            sign = match.group("redirect")
             target = "" if "&" in sign[1:] else "out" if ">" in sign else "in"
         elif kind == "end":
             if words or writes:
-                yield words, writes, match.group() == "&"
+                yield words, writes, match.group("end") == "&"
             words, writes, target = [], [], ""
     if words or writes:
         yield words, writes, False

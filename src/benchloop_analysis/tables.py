@@ -110,6 +110,7 @@ class _Errors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     classes: dict[str, _ErrorClass]
     begins: list[str]
     exit_codes: list[str]
+    codes: dict[int, str]
     truncated: list[str]
     empty: list[str]
 
@@ -123,6 +124,7 @@ class Errors:
         self.strong = tuple((name, tuple(entry.texts)) for name, entry in data.classes.items() if entry.strong)
         self.begins = tuple(data.begins)
         self.exit_codes = tuple(re.compile(pattern) for pattern in data.exit_codes)
+        self.codes = data.codes
         self.truncated = tuple(data.truncated)
         self.empty = frozenset(data.empty)
 
