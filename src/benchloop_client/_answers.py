@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-import ssl
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-import urllib3
-from urllib3 import exceptions as fault
-
+from benchloop_client._connect import Unreached
 from benchloop_client._decode import Undecodable, decoded, parse_json
 from benchloop_client._retry import Retryable, asked_pause
+from benchloop_client._wire import Answer, Broken
 from benchloop_client.addresses import Origin
-from benchloop_client.errors import RETRIED_STATUSES, ApiError, AuthError, BenchloopError, NetworkError, NotFound
+from benchloop_client.errors import RETRIED_STATUSES, ApiError, AuthError, BenchloopError, NetworkError, NotFound, RangeRefused
 
 __all__ = ["asked_pause"]
 
@@ -27,20 +25,15 @@ _RANGE = re.compile(r"bytes\s+(\d+)-(\d+)/(\d+|\*)")
 PROXY_REFUSES = "the proxy wants another name and password (407): --proxy http://NAME:PASSWORD@HOST:PORT, or the proxy variables, hold them"
 
 
-def lower(headers: Mapping[str, str]) -> dict[str, str]:
-    """Headers with lower-case names."""
-    return {name.lower(): value for name, value in headers.items()}
-
-
 def number(value: str | None) -> int | None:
     """A header's number, None if it is absent or none."""
     return int(value) if value and value.isdecimal() and value.isascii() else None
 
 
-def range_start(value: str | None) -> int:
-    """The first byte of a `Content-Range`, -1 without a usable one."""
+def content_range(value: str | None) -> tuple[int, int | None]:
+    """The first byte of a `Content-Range` and the length of the whole; -1 and None where it does not say."""
     match = _RANGE.match(value or "")
-    return int(match.group(1)) if match else -1
+    return (int(match.group(1)), number(match.group(3))) if match else (-1, None)
 
 
 def is_html(headers: Mapping[str, str]) -> bool:
@@ -67,9 +60,9 @@ def json_value(status: int, raw: bytes) -> Any:
         raise ApiError(status, _not_json(raw, str(error))) from None
 
 
-def api_error(status: int, response: urllib3.BaseHTTPResponse) -> ApiError:
+def api_error(status: int, response: Answer) -> ApiError:
     """The error of an answer with a bad status: the server's own sentence where it sent one."""
-    kind = NotFound if status == 404 else ApiError
+    kind = {404: NotFound, 416: RangeRefused}.get(status, ApiError)
     raw = _some_of(response)
     try:
         body = parse_json(raw)
@@ -87,7 +80,7 @@ def api_error(status: int, response: urllib3.BaseHTTPResponse) -> ApiError:
     return kind(status, body if isinstance(body, str) and body.strip() else _standard(status))
 
 
-def refusal(response: urllib3.BaseHTTPResponse) -> str:
+def refusal(response: Answer) -> str:
     """The sentence for a 401."""
     detail = api_error(401, response).detail
     words = "" if detail == _standard(401) else f" ({detail})"
@@ -110,41 +103,33 @@ def redirect_error(status: int, url: str, location: str) -> BenchloopError:
 
 def transport_fault(error: Exception, origin: Origin) -> Retryable | BenchloopError:
     """A failed request in words; `Retryable` unless asking again cannot help."""
-    if isinstance(error, fault.ProxyError):
-        return _proxy_fault(error, origin)
-    if isinstance(error, fault.SSLError):
-        words = f"no trusted TLS connection to {origin}: {_words(error)}"
-        return NetworkError(words) if _is_about_trust(error) else Retryable(NetworkError(words), unsent=True)
-    if isinstance(error, fault.NameResolutionError):
-        return Retryable(NetworkError(f"host {origin.host} is not known"), unsent=True)
-    if isinstance(error, fault.ConnectTimeoutError) and not isinstance(error, fault.NewConnectionError):
-        return Retryable(NetworkError(f"{origin} does not accept a connection in time"), crowded=True, unsent=True)
-    if isinstance(error, fault.NewConnectionError):
-        return Retryable(NetworkError(f"cannot connect to {origin}: {_words(error)}"), unsent=True)
-    if isinstance(error, (fault.TimeoutError, TimeoutError)):
+    if isinstance(error, Unreached):
+        return _unreached(error, origin)
+    if isinstance(error, TimeoutError):
         return Retryable(NetworkError(f"{origin} did not answer in time"), crowded=True)
-    if isinstance(error, fault.LocationValueError):
-        return NetworkError(f"{origin} is no usable address")
     return Retryable(NetworkError(f"the connection to {origin} broke: {_words(error)}"))
 
 
 def broken_body(error: Exception, origin: Origin, received: int, expected: int | None) -> Retryable:
     """A body that did not come to its end."""
     of = f" of {expected}" if expected is not None else ""
-    timed_out = isinstance(error, (fault.TimeoutError, TimeoutError))
-    why = "stalled" if timed_out else "broke off"
+    why = "stalled" if isinstance(error, TimeoutError) else "broke off"
     return Retryable(NetworkError(f"the answer from {origin} {why} after {received}{of} bytes", broken_body=True))
 
 
-def short_body(received: int, expected: int) -> fault.HTTPError:
-    """The error of a body that ended before its announced length."""
-    return fault.ProtocolError(f"{received} of {expected} bytes")
-
-
-def _proxy_fault(error: fault.ProxyError, origin: Origin) -> Retryable | BenchloopError:
-    if "407" in str(_innermost(error)):
+def _unreached(error: Unreached, origin: Origin) -> Retryable | BenchloopError:
+    if error.status == 407:
         return NetworkError(PROXY_REFUSES)
-    return Retryable(NetworkError(f"the proxy on the way to {origin} failed: {_words(error)}"), unsent=True)
+    if error.step == "trust":
+        # Asking again would not change what a certificate says.
+        return NetworkError(f"no trusted TLS connection to {origin}: {error}", unreached=True)
+    words = {
+        "tls": f"no trusted TLS connection to {origin}: {error}",
+        "proxy": f"the proxy on the way to {origin} failed: {error}",
+        "name": f"host {origin.host} is not known",
+        "time": f"{origin} does not accept a connection in time",
+    }.get(error.step, f"cannot connect to {origin}: {error}")
+    return Retryable(NetworkError(words, unreached=True), crowded=error.step == "time", unsent=True)
 
 
 def _sentence(body: Mapping[str, Any]) -> str | None:
@@ -174,39 +159,22 @@ def _not_json(raw: bytes, reason: str) -> str:
     return f"server answered something that is not usable JSON: {reason}"
 
 
-def _some_of(response: urllib3.BaseHTTPResponse) -> bytes:
+def _some_of(response: Answer) -> bytes:
     """The start of an error body; whatever goes wrong with it does not matter any more."""
+    raw = b""
     try:
-        raw = response.read(_ERROR_BODY_LIMIT, decode_content=False)
+        while len(raw) < _ERROR_BODY_LIMIT and (piece := response.read(_ERROR_BODY_LIMIT - len(raw))):
+            raw += piece
+    except (Broken, OSError):
+        pass
+    try:
         return b"".join(decoded([raw], response.headers.get("content-encoding", "")))
-    except (fault.HTTPError, OSError, Undecodable):
+    except Undecodable:
         return b""
 
 
-def _is_about_trust(error: BaseException) -> bool:
-    """True when the certificate was refused: asking again would not change that."""
-    return isinstance(_innermost(error), ssl.SSLCertVerificationError)
-
-
 def _words(error: BaseException) -> str:
-    """The innermost reason of a transport error, in a few words."""
-    reason = _innermost(error)
-    if isinstance(reason, ssl.SSLCertVerificationError):
-        return reason.verify_message
-    if isinstance(reason, OSError) and reason.strerror:
-        return reason.strerror.lower()
-    return (str(reason) or type(reason).__name__)[:120]
-
-
-def _innermost(error: BaseException) -> BaseException:
-    seen: set[int] = set()
-    while id(error) not in seen:
-        seen.add(id(error))
-        inner = getattr(error, "original_error", None) or error.__cause__ or _nested(error)
-        if isinstance(inner, BaseException):
-            error = inner
-    return error
-
-
-def _nested(error: BaseException) -> BaseException | None:
-    return next((argument for argument in reversed(error.args) if isinstance(argument, BaseException)), None)
+    """The reason of a transport error, in a few words."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror.lower()
+    return (str(error) or type(error).__name__)[:120]

@@ -2,61 +2,76 @@
 
 from __future__ import annotations
 
+import re
 import socket
+import ssl
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar
-from urllib.parse import urlsplit
-
-import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.exceptions import ProtocolError
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+from urllib.parse import quote
 
 from benchloop_client import _tls
-from benchloop_client.addresses import Proxy
+from benchloop_client._connect import Opener, ended
+from benchloop_client._retry import Stop
+from benchloop_client._tunnel import Layered
+from benchloop_client._wire import Answer, Broken, Wire, limit_waits
+from benchloop_client.addresses import Origin, Proxy
 from benchloop_client.errors import NetworkError
 from benchloop_client.settings import Settings
 
-#: Connections that a pool keeps; also the most that adaptive concurrency uses.
+#: Connections that are kept for one server; also the most that adaptive concurrency uses.
 KEPT = 64
 #: Nobody waits minutes for a handshake, whatever the time limit for answers is.
 _CONNECT_LIMIT = 20.0
 _WATCH = 0.1
+#: A connection that rested longer than this is looked at before it is used.
+_FRESH = 1.0
+_PLAIN_TARGET = re.compile(r"[!-~]+")
 
-_thread = threading.local()
+
+class Stale(Exception):
+    """A kept connection that the server had closed meanwhile: no byte of an answer came."""
+
+
+class _Way(NamedTuple):
+    """One way to one server: an own set of connections."""
+
+    proxy: str | None
+    origin: Origin
 
 
 class Connections:
-    """Requests over shared pools, one per (proxy, scheme). `cancel`, once set, cuts every open connection within a tenth of a second.
+    """Requests over kept connections. Once `stop` has come, every open connection is cut within a tenth of a second.
 
     Raises `ConfigError` at once for certificates that were named and cannot be used.
     """
 
-    def __init__(self, settings: Settings, cancel: threading.Event) -> None:
+    def __init__(self, settings: Settings, stop: Stop) -> None:
         self._settings = settings
-        self._cancel = cancel
+        self._stop = stop
         #: Is told each request with its outcome, where somebody wants to know.
         self.tell: Callable[[str], None] | None = None
         self._closed = threading.Event()
         self._lock = threading.Lock()
-        self._managers: dict[tuple[str | None, str], urllib3.PoolManager] = {}
+        self._idle: dict[_Way, deque[tuple[Wire, float]]] = {}
         self._live: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-        self._timeout = urllib3.Timeout(connect=min(settings.timeout, _CONNECT_LIMIT), read=settings.timeout)
+        self._watching = False
+        self._opener = Opener(self._context, self._live.add, min(settings.timeout, _CONNECT_LIMIT))
         # Certificates that a person named and that cannot be used are their mistake, to be told before anything is asked.
         self._tls = _tls.context(settings) if settings.trust and settings.origin.scheme == "https" else None
 
-    def request(self, method: str, url: str, headers: Mapping[str, str], body: Iterable[bytes] | None) -> urllib3.BaseHTTPResponse:
-        """Send and return as soon as the headers are in; body unread, redirects and errors left to the caller. Raises urllib3's errors."""
-        _thread.reused = False
+    def request(self, method: str, url: str, headers: str, body: Iterable[bytes] | None, *, careful: bool = False) -> Answer:
+        """Send and return as soon as the head of the answer is in. `headers`: whole lines with their ends. `careful`: the request must not
+        meet a connection that the server has closed.
+
+        Raises `Stale`, `Unreached`, `Broken`, `TimeoutError`, `OSError`, `ssl.SSLError`.
+        """
         began, outcome = time.monotonic(), "no answer"
         try:
-            answer = self._manager(url).request(
-                method, url, headers=headers, body=body, timeout=self._timeout, retries=False, redirect=False,
-                preload_content=False, decode_content=False,
-            )  # fmt: skip
+            answer = self._request(method, url, headers, body, careful)
             outcome = str(answer.status)
             return answer
         except Exception as error:
@@ -66,41 +81,102 @@ class Connections:
             if self.tell is not None:
                 self.tell(f"{method} {self._shown(url)} {outcome} after {time.monotonic() - began:.2f} s")
 
+    def _request(self, method: str, url: str, headers: str, body: Iterable[bytes] | None, careful: bool) -> Answer:
+        way = self._way(url)
+        head = self._head(way, method, url, headers)
+        wire = self._kept(way, careful=careful) or self._connected(way)
+        used = wire.served > 0
+        try:
+            answer = wire.ask(head, body, no_body=method == "HEAD")
+        except BaseException as error:
+            wire.close()
+            begun = isinstance(error, Broken) and error.begun
+            if used and isinstance(error, (Broken, ConnectionError)) and not begun:
+                # What rests beside it was most likely closed at the same moment.
+                self._drop(way)
+                raise Stale(str(error)) from error
+            raise
+        answer.give_back = lambda: self._rest(way, wire)
+        return answer
+
+    def _head(self, way: _Way, method: str, url: str, headers: str) -> bytes:
+        """Request line and headers as they go out; through a proxy without a tunnel the target is the whole address."""
+        target = _target(url)
+        host = str(way.origin).partition("://")[2]
+        if way.proxy and way.origin.scheme == "http":
+            target = f"http://{host}{target}"
+            authorization = Proxy.of(way.proxy).authorization
+            headers += f"Proxy-Authorization: {authorization}\r\n" if authorization else ""
+        return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n".encode("latin-1")
+
+    def _way(self, url: str) -> _Way:
+        if self._closed.is_set():
+            raise NetworkError("the client is closed")
+        if not self._watching:
+            with self._lock:
+                if not self._watching:
+                    self._watching = True
+                    threading.Thread(target=self._watch, name="benchloop-cancel", daemon=True).start()
+        home = self._settings.host
+        origin = self._settings.origin if url.startswith(f"{home}/") else Origin.of(url)
+        return _Way(self._settings.proxies.for_url(str(origin)), origin)
+
+    def _kept(self, way: _Way, *, careful: bool) -> Wire | None:
+        resting = self._idle.get(way)
+        while resting:
+            try:
+                wire, since = resting.pop()
+            except IndexError:
+                return None
+            if (careful or time.monotonic() - since > _FRESH) and ended(wire.sock):
+                wire.close()
+                continue
+            return wire
+        return None
+
+    def _rest(self, way: _Way, wire: Wire) -> None:
+        resting = self._idle.setdefault(way, deque())
+        if self._closed.is_set() or len(resting) >= KEPT:
+            wire.close()
+        else:
+            resting.append((wire, time.monotonic()))
+
+    def _drop(self, way: _Way) -> None:
+        resting = self._idle.get(way, deque())
+        while resting:
+            try:
+                resting.pop()[0].close()
+            except IndexError:
+                return
+
+    def _connected(self, way: _Way) -> Wire:
+        self._stop.check()
+        sock = self._opener.open(way.origin, Proxy.of(way.proxy) if way.proxy else None)
+        if isinstance(sock, (ssl.SSLSocket, Layered)):
+            sock.settimeout(self._settings.timeout)
+        elif isinstance(sock, socket.socket):
+            limit_waits(sock, self._settings.timeout)
+        return Wire(sock)
+
+    def _context(self) -> ssl.SSLContext:
+        with self._lock:
+            self._tls = self._tls or _tls.context(self._settings)
+            return self._tls
+
     def _shown(self, url: str) -> str:
         """An address as it may be told: what stands in the query for another machine may be a signature."""
         return url if url.startswith(self._settings.host + "/") else url.partition("?")[0]
 
     def close(self) -> None:
-        """Close the pools and cut what is still in use."""
+        """Close what rests and cut what is still in use."""
         self._closed.set()
-        with self._lock:
-            for manager in self._managers.values():
-                manager.clear()
+        for way in list(self._idle):
+            self._drop(way)
         self._cut()
-
-    def _manager(self, url: str) -> urllib3.PoolManager:
-        if self._closed.is_set():
-            raise NetworkError("the client is closed")
-        key = (self._settings.proxies.for_url(url), urlsplit(url).scheme.lower())
-        with self._lock:
-            if not self._managers:
-                threading.Thread(target=self._watch, name="benchloop-cancel", daemon=True).start()
-            if key not in self._managers:
-                self._managers[key] = self._make(*key)
-            return self._managers[key]
-
-    def _make(self, proxy: str | None, scheme: str) -> urllib3.PoolManager:
-        options: dict[str, Any] = {"num_pools": 8, "maxsize": self._settings.concurrency or KEPT}
-        if scheme == "https" or (proxy and proxy.startswith("https")):
-            self._tls = self._tls or _tls.context(self._settings)
-            options["ssl_context"] = self._tls
-        manager = _proxied(proxy, options) if proxy else urllib3.PoolManager(**options)
-        manager.pool_classes_by_scheme = _pool_classes(self._live)
-        return manager
 
     def _watch(self) -> None:
         while not self._closed.wait(_WATCH):
-            if self._cancel.is_set():
+            if self._stop.come:
                 self._cut()
 
     def _cut(self) -> None:
@@ -112,44 +188,9 @@ class Connections:
                 continue
 
 
-def took_old_connection(error: Exception) -> bool:
-    """True if this thread's last request broke on a connection that had served before, with no byte of an answer."""
-    return (
-        bool(getattr(_thread, "reused", False))
-        and isinstance(error, (ProtocolError, ConnectionError))
-        and "IncompleteRead" not in str(error)
-    )
-
-
-class _Noted:
-    """Mixed into the connections: notes each open socket, and whether a request took a connection that had served before."""
-
-    live: ClassVar[weakref.WeakSet[socket.socket]]
-    sock: socket.socket | None
-    _requests = 0
-
-    def connect(self) -> None:
-        self._requests = 0
-        super().connect()  # type: ignore[misc]
-        if isinstance(self.sock, socket.socket):
-            self.live.add(self.sock)
-
-    def request(self, *args: Any, **options: Any) -> None:
-        _thread.reused = self.sock is not None and self._requests > 0
-        super().request(*args, **options)  # type: ignore[misc]
-        self._requests += 1
-
-
-def _pool_classes(live: weakref.WeakSet[socket.socket]) -> dict[str, type[HTTPConnectionPool]]:
-    plain = type("PlainConnection", (_Noted, HTTPConnection), {"live": live})
-    secure = type("SecureConnection", (_Noted, HTTPSConnection), {"live": live})
-    return {
-        "http": type("PlainPool", (HTTPConnectionPool,), {"ConnectionCls": plain}),
-        "https": type("SecurePool", (HTTPSConnectionPool,), {"ConnectionCls": secure}),
-    }
-
-
-def _proxied(address: str, options: dict[str, Any]) -> urllib3.ProxyManager:
-    proxy = Proxy.of(address)
-    headers = {"Proxy-Authorization": proxy.authorization} if proxy.authorization else None
-    return urllib3.ProxyManager(str(proxy), proxy_headers=headers, proxy_ssl_context=options.get("ssl_context"), **options)
+def _target(url: str) -> str:
+    """Path and query of an address, such as a request line can hold them."""
+    rest = url.partition("#")[0].partition("://")[2]
+    cut = min((place for place in (rest.find("/"), rest.find("?")) if place >= 0), default=len(rest))
+    target = rest[cut:] if rest[cut : cut + 1] == "/" else f"/{rest[cut:]}"
+    return target if _PLAIN_TARGET.fullmatch(target) else quote(target, safe="%/:=&?~#+!$,;'@()*[]", errors="surrogatepass")

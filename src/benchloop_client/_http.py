@@ -1,68 +1,37 @@
-"""Connections, requests and streamed answers: the only file that knows the HTTP library. The key goes to one origin and nowhere else."""
+"""Requests and what becomes of them: the gate before, the key on the way, statuses, redirects and repeats after."""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from types import TracebackType
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
 from urllib.parse import urlencode, urljoin, urlsplit
 
-import urllib3
-from urllib3.exceptions import HTTPError
-
 from benchloop_client import _answers as answers
-from benchloop_client._connections import Connections, took_old_connection
-from benchloop_client._decode import Undecodable, decoded
+from benchloop_client._calls import Call
+from benchloop_client._connect import Unreached
+from benchloop_client._connections import Connections, Stale
+from benchloop_client._gate import Gate
+from benchloop_client._links import is_from_link, is_link, link_headers
 from benchloop_client._rate import Traffic
-from benchloop_client._retry import CROWDED_STATUSES, Budget, Gate, Retryable
+from benchloop_client._retry import CROWDED_STATUSES, Budget, Retryable, Stop
+from benchloop_client._stream import Stream
+from benchloop_client._wire import Answer, Broken
 from benchloop_client.addresses import Origin
 from benchloop_client.contract.version import KEY_HEADER, __version__
-from benchloop_client.errors import ApiError, AuthError, BenchloopError, Cancelled, NetworkError
+from benchloop_client.errors import ApiError, AuthError, NetworkError
 from benchloop_client.settings import Settings
 
 T = TypeVar("T")
-Response = urllib3.BaseHTTPResponse
 
 MAX_REDIRECTS = 10
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-#: A body slower than this over a whole timeout counts as stalled, even if single bytes keep dripping in.
-_LEAST_BYTES = 1024
-#: This much progress earns a stream its retries back, so that a long download survives more than a few breaks.
-_EARNS_RETRIES = 1 << 20
 _STALE_TRIES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """What a request sends: `length` bytes that `open` yields, anew at each call so that the request can be repeated."""
-
-    length: int
-    open: Callable[[], Iterable[bytes]]
-    content_type: str = "application/octet-stream"
-    encoding: str | None = None
-
-    @classmethod
-    def of(cls, data: bytes, *, content_type: str = "application/octet-stream", encoding: str | None = None) -> Body:
-        """A body that is already in memory."""
-        return cls(len(data), lambda: (data,), content_type, encoding)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request: `path` is joined to the configured host. `repeatable` false: only repeated if it certainly had no effect."""
-
-    method: str
-    path: str
-    query: Mapping[str, Any] | None = None
-    headers: Mapping[str, str] | None = None
-    body: Body | None = None
-    accept_zstd: bool = False
-    repeatable: bool = True
-    wants_gzip: bool = False
-    follow: bool = field(default=False)
+_FIELD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[^\0\r\n]*")
 
 
 class Http:
@@ -70,12 +39,13 @@ class Http:
 
     def __init__(self, settings: Settings, cancel: threading.Event) -> None:
         self._settings = settings
-        self._cancel = cancel
-        self._gate = Gate(cancel)
-        self.connections = Connections(settings, cancel)
+        self.stop = Stop(cancel, settings.deadline)
+        self.gate = Gate(self.stop, settings.concurrency)
+        self.connections = Connections(settings, self.stop)
         self.traffic = Traffic(settings.limit_rate, wait=cancel.wait)
-        self._count_lock = threading.Lock()
-        self.pressure = 0
+        self._takes_links = True
+        self._home = f"{settings.host}/"
+        self._basics: dict[tuple[str, bool], str] = {}
 
     def close(self) -> None:
         """Close every connection, also those in use."""
@@ -103,25 +73,24 @@ class Http:
         return self._repeat(once)
 
     def _repeat(self, once: Callable[[], T], *, repeatable: bool = True) -> T:
-        budget = Budget(self._settings.retry, self._cancel)
+        budget: Budget | None = None
         while True:
-            self._gate.wait()
+            self.stop.check()
             try:
                 return once()
             except Retryable as fault:
-                if self._cancel.is_set():
-                    raise Cancelled from None
+                self.stop.check()
                 if not (repeatable or fault.unsent):
                     raise fault.error from None
+                budget = budget or self.new_budget()
                 self._pause(budget, fault)
 
     def _pause(self, budget: Budget, fault: Retryable) -> None:
-        if not fault.crowded:
+        """Wait before the next try: alone after a failure of one request, all together where the server asks for less."""
+        if not (fault.crowded and isinstance(fault.error, ApiError)):
             budget.pause(fault)
-            return
-        with self._count_lock:
-            self.pressure += 1
-        self._gate.hold(budget.spend(fault))
+        elif fault.news:
+            budget.spend(fault)
 
     def _json_once(self, call: Call) -> Any:
         with self._open_once(call) as stream:
@@ -136,20 +105,45 @@ class Http:
 
     def _open_once(self, call: Call) -> Stream:
         url = self.url(call)
-        hops = 0
-        self._refuse_clear_text(self._settings.host, url, 0)
-        response = self._send(call, url)
-        while call.follow and response.status in _REDIRECTS:
+        if not url.startswith(self._home):
+            self._refuse_clear_text(self._settings.host, url, 0)
+        hops, asked = 0, url
+        answer, news = self._send(call, url)
+        while call.follow and answer.status in _REDIRECTS:
+            if is_link(answer) and url.startswith(self._home):
+                answer, news = self._by_link(call, url, answer)
+                continue
             hops += 1
-            url = self._next_hop(url, response, hops)
-            response.close()
-            response = self._send(call, url)
+            try:
+                url = self._next_hop(url, answer, hops)
+            finally:
+                answer.close()
+            answer, news = self._send(call, url)
         try:
-            self._check(call, response, url, redirected=hops > 0)
-        except BaseException:
-            response.close()
+            if answer.status not in {200, 206} or hops or answers.is_html(answer.headers):
+                self._check(call, answer, url, redirected=hops > 0)
+        except BaseException as error:
+            answer.close()
+            if isinstance(error, Retryable):
+                error.news = news
             raise
-        return Stream(self, call, response, url)
+        return Stream(self, call, answer, url, redirected=url != asked)
+
+    def _by_link(self, call: Call, url: str, offered: Answer) -> tuple[Answer, bool]:
+        """What the address that our server signed gives. A store that cannot be reached from here, or refuses, is no reason to fail: then
+        the server's own answer, and no more such addresses are asked for.
+        """
+        offered.close()
+        try:
+            answer, _ = self._send(replace(call, headers=link_headers(call.headers)), self._next_hop(url, offered, 1))
+            if is_from_link(answer, call.headers):
+                answer.headers.update({name: offered.headers[name] for name in ("etag", "accept-ranges") if name in offered.headers})
+                return answer, True
+            answer.close()
+        except (Retryable, ApiError, NetworkError):
+            pass
+        self._takes_links = False
+        return self._send(call, url)
 
     def url(self, call: Call) -> str:
         """The full address of `call`, whose path may be an address of its own; query values that are None are left out."""
@@ -158,38 +152,71 @@ class Http:
             return call.path
         return f"{self._settings.host}/{call.path.lstrip('/')}" + (f"?{query}" if query else "")
 
-    def _send(self, call: Call, url: str) -> Response:
+    def _send(self, call: Call, url: str) -> tuple[Answer, bool]:
+        """The answer, its body unread; and, where it is a refusal, whether that is news."""
         headers = self._headers(call, url)
+        began = self.gate.enter()
+        answered, news = False, True
+        asked_at = time.monotonic()
+        try:
+            answer = self._asked(call, url, headers)
+            answered = answer.status not in CROWDED_STATUSES
+            if not answered:
+                news = self.gate.refused(began, answers.asked_pause(answer.headers))
+            return answer, news
+        except (Broken, Unreached, OSError) as error:
+            self.stop.check()
+            fault = answers.transport_fault(error, Origin.of(url))
+            if isinstance(fault, Retryable) and fault.crowded:
+                self.gate.slowed(began)
+            raise fault from None
+        finally:
+            self.gate.leave(began, answered=answered, seconds=None if call.body else time.monotonic() - asked_at)
+
+    def _asked(self, call: Call, url: str, headers: str) -> Answer:
+        """Send, once more where a kept connection turned out to be closed: that says nothing about the server and costs no retry."""
         for attempt in range(_STALE_TRIES):
+            body = self.traffic.sending(call.body.open()) if call.body else None
             try:
-                return self.connections.request(call.method, url, headers, self.traffic.sending(call.body.open()) if call.body else None)
-            except (HTTPError, OSError) as error:
-                if self._cancel.is_set():
-                    raise Cancelled from None
-                # A kept-alive connection that the server closed meanwhile says nothing about the server: a new one costs no retry.
-                if took_old_connection(error) and call.repeatable and attempt < _STALE_TRIES - 1:
-                    continue
-                self._raise_transport(error, url)
+                return self.connections.request(call.method, url, headers, body, careful=not call.repeatable)
+            except Stale as error:
+                if not call.repeatable or attempt == _STALE_TRIES - 1:
+                    raise Broken(str(error)) from error
         raise AssertionError("unreachable")
 
-    def _raise_transport(self, error: Exception, url: str) -> NoReturn:
-        raise answers.transport_fault(error, Origin.of(url)) from None
-
-    def _headers(self, call: Call, url: str) -> dict[str, str]:
+    def _headers(self, call: Call, url: str) -> str:
+        """The header lines of a request; the key only for the configured origin."""
         coding = "zstd, gzip" if call.accept_zstd else ("identity" if call.follow else "gzip")
-        headers = {"User-Agent": f"benchloop-client/{__version__}", "Accept": "application/json", "Accept-Encoding": coding}
-        if self._settings.api_key and Origin.of(url) == self._settings.origin:
-            headers[KEY_HEADER] = self._settings.api_key
+        at_home = url.startswith(self._home) or Origin.of(url) == self._settings.origin
+        if not (call.body or call.headers):
+            return self._basic(coding, at_home)
+        own: dict[str, str] = {}
         if call.body:
-            headers |= {"Content-Type": call.body.content_type, "Content-Length": str(call.body.length)}
+            own |= {"Content-Type": call.body.content_type, "Content-Length": str(call.body.length)}
             if call.body.encoding:
-                headers["Content-Encoding"] = call.body.encoding
-        own = dict(call.headers or {})
-        if Origin.of(url) != self._settings.origin:
+                own["Content-Encoding"] = call.body.encoding
+        own |= dict(call.headers or {})
+        if not self._takes_links:
+            own.pop("Prefer", None)
+        if not at_home:
             own.pop("Authorization", None)
-        return headers | own
+        replaced = {name.lower() for name in own}
+        basics = self._basic(coding, at_home)
+        kept = [line for line in basics.splitlines(keepends=True) if line.partition(":")[0].lower() not in replaced]
+        return "".join([*kept, *(_line(name, value) for name, value in own.items())])
 
-    def _next_hop(self, url: str, response: Response, hops: int) -> str:
+    def _basic(self, coding: str, at_home: bool) -> str:
+        """What every request of a kind carries."""
+        known = self._basics.get((coding, at_home))
+        if known is not None:
+            return known
+        named = {"User-Agent": f"benchloop-client/{__version__}", "Accept": "application/json", "Accept-Encoding": coding}
+        if self._settings.api_key and at_home:
+            named[KEY_HEADER] = self._settings.api_key
+        lines = "".join(_line(name, value) for name, value in named.items())
+        return self._basics.setdefault((coding, at_home), lines)
+
+    def _next_hop(self, url: str, response: Answer, hops: int) -> str:
         target = urljoin(url, response.headers.get("location", ""))
         new = self._refuse_clear_text(url, target, response.status)
         if hops > MAX_REDIRECTS:
@@ -209,10 +236,10 @@ class Http:
             raise ApiError(status, f"the address at {new} holds credentials and was not asked")
         return new
 
-    def _check(self, call: Call, response: Response, url: str, *, redirected: bool) -> None:
+    def _check(self, call: Call, response: Answer, url: str, *, redirected: bool) -> None:
         """Raise what the status means; return for 2xx, and for 304 where the call asked for it."""
         status = response.status
-        headers = answers.lower(response.headers)
+        headers = response.headers
         at_home = Origin.of(url) == self._settings.origin
         if 200 <= status < 300 or (status == 304 and "If-None-Match" in (call.headers or {})):
             if answers.is_html(headers) and (not at_home or (redirected and answers.names_a_login(url))):
@@ -233,11 +260,10 @@ class Http:
     def _masked(self, error: ApiError) -> ApiError:
         return type(error)(error.status, self._settings.redact(error.detail), code=error.code, request_id=error.request_id)
 
-    def reopen(self, call: Call, budget: Budget, fault: Retryable) -> Response:
+    def reopen(self, call: Call, budget: Budget, fault: Retryable) -> Answer:
         """Ask once more for `call` (a range) after a pause, or raise; for `Stream`."""
         while True:
-            budget.pause(fault)
-            self._gate.wait()
+            self._pause(budget, fault)
             try:
                 return self._open_once(call).surrender()
             except Retryable as again:
@@ -245,151 +271,19 @@ class Http:
 
     def new_budget(self) -> Budget:
         """The retries a stream may use to go on after a break."""
-        return Budget(self._settings.retry, self._cancel)
+        return Budget(self._settings.retry, self.stop)
 
     @property
     def stall_after(self) -> float:
         """Seconds without real progress after which a body counts as stalled."""
         return self._settings.timeout
 
-    def check_cancel(self) -> None:
-        """Raise `Cancelled` if the work was cancelled."""
-        if self._cancel.is_set():
-            raise Cancelled
 
-
-class Stream:
-    """An open answer. Iterate over it for plain bytes (codings undone) or `read()` it; close it or use `with`.
-
-    `redirected`: it came from another address than was asked. `status` 200, 206 or 304; `headers` with lower-case names; `length`: plain
-    bytes to come, None if unknown; `wire_length` and `received`: bytes on the wire, for progress; `offset`: where a partial answer starts.
-    A body that breaks off is taken up again where it stopped if the server supports that, else `NetworkError` with `broken_body` is raised;
-    a short or damaged body never passes.
-    """
-
-    def __init__(self, http: Http, call: Call, response: Response, url: str) -> None:
-        self._http = http
-        self._call = call
-        self._response = response
-        self._done = False
-        self.url = url
-        self.redirected = url != http.url(call)
-        self.status = response.status
-        self.headers = answers.lower(response.headers)
-        self.wire_length = answers.number(self.headers.get("content-length"))
-        self.received = 0
-        self.offset = answers.range_start(self.headers.get("content-range")) if self.status == 206 else 0
-
-    @property
-    def unchanged(self) -> bool:
-        """True when the server says that the version named by `etag` is still the current one."""
-        return self.status == 304
-
-    @property
-    def etag(self) -> str | None:
-        """The version of what is sent, as the server names it."""
-        return self.headers.get("etag")
-
-    @property
-    def html(self) -> bool:
-        """True when a web page came."""
-        return answers.is_html(self.headers)
-
-    @property
-    def coding(self) -> str:
-        """The content coding on the wire, empty for none."""
-        coding = self.headers.get("content-encoding", "").strip().lower()
-        return "" if coding == "identity" else coding
-
-    @property
-    def length(self) -> int | None:
-        """How many plain bytes iterating yields, if that is known beforehand."""
-        return None if self.coding else self.wire_length
-
-    def __enter__(self) -> Stream:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Give the connection back if everything was read, else drop it."""
-        if self._done:
-            self._response.release_conn()
-        else:
-            self._response.close()
-
-    def read(self) -> bytes:
-        """All of it."""
-        return b"".join(self)
-
-    def __iter__(self) -> Iterator[bytes]:
-        try:
-            yield from decoded(self._wire(), self.coding, wants_gzip=self._call.wants_gzip)
-        except Undecodable as error:
-            raise NetworkError(f"{error}", broken_body=True) from None
-
-    def surrender(self) -> Response:
-        """Hand the raw answer over; this object is not used any more."""
-        return self._response
-
-    def _wire(self) -> Iterator[bytes]:
-        budget = self._http.new_budget()
-        earned_at = 0
-        while True:
-            try:
-                for piece in self._pieces():
-                    self.received += len(piece)
-                    yield piece
-                    if self.received - earned_at > _EARNS_RETRIES:
-                        budget, earned_at = self._http.new_budget(), self.received
-                self._done = True
-                return
-            except (HTTPError, OSError) as error:
-                self._http.check_cancel()
-                fault = answers.broken_body(error, Origin.of(self.url), self.received, self.wire_length)
-                self._take_up(budget, fault)
-
-    def _pieces(self) -> Iterator[bytes]:
-        spent, arrived = 0.0, 0
-        while True:
-            self._http.check_cancel()
-            begun = time.monotonic()
-            piece = self._response.read1(self._http.traffic.piece, decode_content=False)
-            if not piece:
-                if self.wire_length is not None and self.received < self.wire_length:
-                    raise answers.short_body(self.received, self.wire_length)
-                return
-            spent, arrived = spent + time.monotonic() - begun, arrived + len(piece)
-            self._http.traffic.took(len(piece))
-            if spent > self._http.stall_after:
-                if arrived < _LEAST_BYTES:
-                    raise TimeoutError(f"only {arrived} bytes in {spent:.0f} s")
-                spent, arrived = 0.0, 0
-            yield piece
-
-    def _take_up(self, budget: Budget, fault: Retryable) -> None:
-        """Ask for the rest of the very same version, or raise the error."""
-        self._response.close()
-        etag = self.headers.get("etag", "")
-        can_resume = self.headers.get("accept-ranges", "").lower() == "bytes" and etag.startswith('"') and self.received
-        if self._call.method != "GET" or not can_resume:
-            raise fault.error from None
-        start = self.offset + self.received
-        kept = {name: value for name, value in (self._call.headers or {}).items() if name not in {"Range", "If-Range", "If-None-Match"}}
-        call = replace(self._call, headers={**kept, "Range": f"bytes={start}-", "If-Range": etag})
-        try:
-            response = self._http.reopen(call, budget, fault)
-        except Cancelled:
-            raise
-        except BenchloopError:
-            raise fault.error from None
-        headers = answers.lower(response.headers)
-        same = headers.get("etag") == etag and headers.get("content-encoding", "") == self.headers.get("content-encoding", "")
-        if response.status != 206 or answers.range_start(headers.get("content-range")) != start or not same:
-            response.close()
-            raise fault.error from None
-        self._response = response
+def _line(name: str, value: str) -> str:
+    """A header as it goes out. Raises `ValueError` for one that would be several."""
+    if not (_FIELD.fullmatch(name) and _VALUE.fullmatch(value)):
+        raise ValueError(f"the header {name[:40]!r} cannot be sent")
+    return f"{name}: {value}\r\n"
 
 
 def _text(value: object) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 
-from benchloop_client.errors import BenchloopError, Cancelled
+from benchloop_client.errors import BenchloopError, Cancelled, DeadlinePassed
 
 #: Answers that ask for fewer requests; they slow down everyone who talks to this server, not only the one who got them.
 CROWDED_STATUSES = frozenset({429, 503})
@@ -29,38 +29,44 @@ class Retryable(Exception):
         self.after = after
         self.crowded = crowded
         self.unsent = unsent
+        #: Whether a refusal was news to the gate; if not, the request waits there without using up a retry.
+        self.news = True
 
 
-class Gate:
-    """A pause that all requests to one server share."""
+class Stop:
+    """When everything ends: `cancel` was set, or `deadline` (seconds from now) has passed."""
 
-    def __init__(self, cancel: threading.Event) -> None:
-        self._cancel = cancel
-        self._until = 0.0
-        self._lock = threading.Lock()
+    def __init__(self, cancel: threading.Event, deadline: float | None = None) -> None:
+        self.cancel = cancel
+        self._seconds = deadline
+        #: The end by the monotonic clock, None for none.
+        self.at = None if deadline is None else time.monotonic() + deadline
 
-    def hold(self, seconds: float) -> None:
-        """Let no request start for `seconds` from now."""
-        with self._lock:
-            self._until = max(self._until, time.monotonic() + seconds)
+    @property
+    def come(self) -> bool:
+        """Whether the end has come."""
+        return self.cancel.is_set() or (self.at is not None and time.monotonic() >= self.at)
 
-    def wait(self) -> None:
-        """Return once requests may start; raises `Cancelled` as soon as the work is cancelled."""
-        while True:
-            if self._cancel.is_set():
-                raise Cancelled
-            left = self._until - time.monotonic()
-            if left <= 0:
-                return
-            self._cancel.wait(left)
+    def check(self) -> None:
+        """Raise `Cancelled` or `DeadlinePassed` if the end has come."""
+        if self.cancel.is_set():
+            raise Cancelled
+        if self.at is not None and time.monotonic() >= self.at:
+            raise DeadlinePassed(f"not done within {self._seconds:g} s")
+
+    def wait(self, seconds: float) -> None:
+        """Sleep; raises as `check` does, as soon as that is due."""
+        left = seconds if self.at is None else min(seconds, max(0.0, self.at - time.monotonic()))
+        self.cancel.wait(left)
+        self.check()
 
 
 class Budget:
     """The attempts of one request: `retry` more after the first."""
 
-    def __init__(self, retry: int, cancel: threading.Event) -> None:
+    def __init__(self, retry: int, stop: Stop) -> None:
         self._left = retry
-        self._cancel = cancel
+        self._stop = stop
         self._made = 0
 
     def spend(self, fault: Retryable) -> float:
@@ -69,14 +75,18 @@ class Budget:
             raise fault.error from None
         self._left -= 1
         self._made += 1
-        if fault.after is not None:
-            return min(fault.after, LONGEST_ASKED_PAUSE)
-        return random.uniform(0, min(LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(self._made, 10)))
+        return pause_of(fault.after, self._made)
 
     def pause(self, fault: Retryable) -> None:
-        """Use one retry and sleep before it; raises `Cancelled` when woken by a cancel."""
-        if self._cancel.wait(self.spend(fault)):
-            raise Cancelled
+        """Use one retry and sleep before it; raises `Cancelled` or `DeadlinePassed` when woken by that."""
+        self._stop.wait(self.spend(fault))
+
+
+def pause_of(after: float | None, tries: int) -> float:
+    """Seconds to wait: what the server asked for, up to a minute, else anything up to a bound that doubles with each try, to 20."""
+    if after is not None:
+        return min(after, LONGEST_ASKED_PAUSE)
+    return random.uniform(0, min(LONGEST_PAUSE, _FIRST_PAUSE * 2 ** min(tries, 10)))
 
 
 def asked_pause(headers: Mapping[str, str]) -> float | None:

@@ -13,6 +13,7 @@ from benchloop_client.settings import Settings, Trust
 def context(settings: Settings) -> ssl.SSLContext:
     """A client's context. Raises `ConfigError`, with who named it, for a file or folder of certificates that cannot be used."""
     made = ssl.create_default_context()
+    made.set_alpn_protocols(["http/1.1"])
     _trust_system(made)
     for trust in settings.trust:
         _add(made, trust)

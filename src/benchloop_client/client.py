@@ -11,7 +11,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from benchloop_client._http import Body, Call, Http, Stream
+from benchloop_client._calls import Body, Call
+from benchloop_client._http import Http
+from benchloop_client._links import PREFER
+from benchloop_client._stream import Stream
 from benchloop_client.contract import resources as shape
 from benchloop_client.contract.ids import BadId
 from benchloop_client.contract.operations import OPERATIONS
@@ -56,9 +59,9 @@ class Client:
         """Tell `say` each request from now on: method, address, status and seconds, in one line without the key. Any thread may call it."""
         self._http.connections.tell = lambda text: say(self.settings.redact(text))
 
-    def pressure(self) -> int:
-        """How often so far the server asked for fewer requests or timed out; only ever grows (for `transfer.pool`)."""
-        return self._http.pressure
+    def width(self) -> int:
+        """How many requests the server may get at once now: more while it answers as fast, fewer when it refuses (for the pool)."""
+        return self._http.gate.width
 
     def moved_bytes(self) -> int:
         """How many bytes came and went so far (for who shows progress)."""
@@ -172,12 +175,13 @@ class Client:
 
     def job_artifact_stream(self, job_id: str, *, etag: str | None = None, start: int = 0, if_range: str | None = None) -> Stream:
         """E26 as bytes. `etag`: 304 when unchanged. `start` > 0 asks for the rest of the version `if_range` names; see `stream.offset`."""
-        call = self._call("job_artifact_bytes", {"job_id": job_id}, headers={**_if_changed(etag), **_rest(start, if_range)})
+        call = self._call("job_artifact_bytes", {"job_id": job_id}, headers={**PREFER, **_if_changed(etag), **_rest(start, if_range)})
         return self._http.open(replace(call, wants_gzip=True))
 
     def artifact_link_stream(self, url: str, *, etag: str | None = None) -> Stream:
         """The bytes behind an artifact's own `url` (absolute, or relative to the host); the key goes to the configured origin only."""
-        return self._http.open(Call("GET", url, headers=_if_changed(etag), wants_gzip=url.partition("?")[0].endswith((".tgz", ".gz"))))
+        headers = {**PREFER, **_if_changed(etag)}
+        return self._http.open(Call("GET", url, headers=headers, wants_gzip=url.partition("?")[0].endswith((".tgz", ".gz"))))
 
     def job_artifact_members(self, job_id: str) -> Any:
         """The files inside a job's archive; our own route."""
@@ -189,7 +193,7 @@ class Client:
 
     def media_stream(self, oss_uri: str, mime_type: str | None = None) -> Stream:
         """E16."""
-        return self._http.open(self._call("media_file", {}, query={"ossUri": oss_uri, "mime": mime_type or ""}))
+        return self._http.open(self._call("media_file", {}, query={"ossUri": oss_uri, "mime": mime_type or ""}, headers=PREFER))
 
     # ---- reports ------------------------------------------------------------------------------------------------------------------
 

@@ -5,8 +5,10 @@ BenchloopError            one line of text, at most 300 characters, never a dump
 │  └─ ConfigError         the configuration file cannot be used
 ├─ AuthError              the server refused the key, or a login page answered
 ├─ NetworkError           no answer arrived, or it broke off
+│  └─ DeadlinePassed      ... before the time given for everything was over
 ├─ ApiError               the server answered with an error (`status`, `code`, `request_id`)
-│  └─ NotFound            ... that the thing asked for does not exist
+│  ├─ NotFound            ... that the thing asked for does not exist
+│  └─ RangeRefused        ... that it has not the part of a file that was asked for (`total`)
 ├─ NotReady               what was waited for did not come
 ├─ IntegrityError         what arrived is not what was announced
 ├─ LocalError             this machine could not do its part (permission, path)
@@ -56,11 +58,18 @@ class AuthError(BenchloopError):
 
 
 class NetworkError(BenchloopError):
-    """No usable answer arrived. `broken_body` is true when the answer had begun: then asking again is not yet counted as a retry."""
+    """No usable answer arrived. `broken_body` is true when the answer had begun: then asking again is not yet counted as a retry.
+    `unreached`: not even a connection came about.
+    """
 
-    def __init__(self, message: str, *, broken_body: bool = False) -> None:
+    def __init__(self, message: str, *, broken_body: bool = False, unreached: bool = False) -> None:
         self.broken_body = broken_body
+        self.unreached = unreached
         super().__init__(f"network: {message}")
+
+
+class DeadlinePassed(NetworkError):
+    """The time given for everything was over before the work was done; what had arrived is kept for the next run."""
 
 
 class ApiError(BenchloopError):
@@ -79,6 +88,12 @@ class ApiError(BenchloopError):
 
 class NotFound(ApiError):
     """The server does not know the thing asked for (404)."""
+
+
+class RangeRefused(ApiError):
+    """The server has not the part of a file that was asked for (416). `total`: how many bytes the file has, None if it did not say."""
+
+    total: int | None = None
 
 
 class NotReady(BenchloopError):

@@ -37,7 +37,7 @@ _MISTAKEN, _MEANT = "BENCH_LOOP_", "BENCHLOOP_"
 @dataclass(frozen=True, slots=True)
 class Flags:
     """What the command line said; None means that it said nothing. `timeout` in seconds, `concurrency` is a hard ceiling,
-    `limit_rate` in bytes a second.
+    `limit_rate` in bytes a second, `deadline` in seconds for everything together.
     """
 
     api_key: str | None = field(default=None, repr=False)
@@ -52,6 +52,7 @@ class Flags:
     retry: int | None = None
     concurrency: int | None = None
     limit_rate: float | None = None
+    deadline: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class Settings:
     retry: int = 2
     concurrency: int | None = None
     limit_rate: float | None = None
+    deadline: float | None = None
     allow_http: bool = False
     config_path: Path = Path(configfile.DEFAULT_CONFIG)
     profile: str = DEFAULT_PROFILE
@@ -140,6 +142,7 @@ def load(flags: Flags | None = None, environ: Mapping[str, str] | None = None) -
         retry=max(0, found["retry"]),
         concurrency=found["concurrency"],
         limit_rate=flags.limit_rate if flags else None,
+        deadline=flags.deadline if flags else None,
         allow_http=found["allow_http"],
         config_path=found.file.path,
         profile=found.profile,

@@ -54,9 +54,8 @@ class Work:
 
         A refused key, a full disk and a cancel end the whole at once. A broken answer is asked for again within the retry budget.
         """
-        width = pool.Width.of(self.client.settings.concurrency, pressure=self.client.pressure)
         work = self._guarded(task)
-        for result in pool.run(items, work, width=width, cancel=self.client.cancel, ordered=ordered):
+        for result in pool.run(items, work, width=self.client.width, cancel=self.client.cancel, ordered=ordered):
             if result.error is not None and not isinstance(result.error, BenchloopError):
                 raise result.error
             yield result

@@ -13,6 +13,9 @@ API_VERSION = 1
 #: What this server offers beyond the documented routes; the client asks once per origin and picks its path by it.
 FEATURES = ("bulk", "cursor", "filters", "group-edit", "group-lines", "members", "ranges", "upload", "whoami")
 
+#: In the `Prefer` header: a client that follows redirects to signed addresses asks for them with it.
+LINKS_PREFERENCE = "benchloop-links"
+
 #: How a key made by our server begins, and the request header that carries a key.
 KEY_PREFIX = "blk_"
 KEY_HEADER = "X-API-Key"

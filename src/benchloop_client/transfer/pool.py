@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from benchloop_client.errors import AuthError, Cancelled, DiskFull
@@ -16,8 +16,6 @@ Value = TypeVar("Value")
 
 #: After one of these the rest is not even asked for.
 FATAL: tuple[type[BaseException], ...] = (AuthError, DiskFull, Cancelled)
-ADAPTIVE_CEILING = 64
-_START = 8
 #: Results that may wait for an earlier one when order matters, for each thread.
 _WINDOW = 4
 _TICK = 0.1
@@ -36,45 +34,8 @@ class Result(Generic[Item, Value]):
     error: Exception | None = None
 
 
-@dataclass
-class Width:
-    """How many threads may work at once: fixed at `ceiling`, or growing from a few while that makes the work faster and shrinking when
-    `pressure` (a counter that only grows) tells of refusals or timeouts.
-    """
-
-    ceiling: int = ADAPTIVE_CEILING
-    adaptive: bool = True
-    pressure: Callable[[], int] = field(default=lambda: 0)
-    now: Callable[[], float] = field(default=time.monotonic)
-
-    def __post_init__(self) -> None:
-        self.current = min(_START, self.ceiling) if self.adaptive else self.ceiling
-        self._since = self.now()
-        self._done = 0
-        self._best = 0.0
-        self._felt = self.pressure()
-
-    @classmethod
-    def of(cls, concurrency: int | None, *, pressure: Callable[[], int] = lambda: 0) -> Width:
-        """A fixed width for a given `concurrency`, an adaptive one for None."""
-        return cls(pressure=pressure) if concurrency is None else cls(max(1, concurrency), False, pressure)
-
-    def finished_one(self) -> None:
-        """Count a finished item; now and then change `current`."""
-        self._done += 1
-        elapsed = self.now() - self._since
-        if not self.adaptive or elapsed < 0.25 or self._done < self.current:
-            return
-        self._adapt(self._done / elapsed)
-        self._since, self._done = self.now(), 0
-
-    def _adapt(self, rate: float) -> None:
-        felt = self.pressure()
-        if felt > self._felt:
-            self.current, self._best = max(1, self.current // 2), rate
-        elif rate > self._best * 1.1:
-            self.current, self._best = min(self.ceiling, self.current * 2), rate
-        self._felt = felt
+#: How many threads may work at once, asked anew each time.
+Width = Callable[[], int]
 
 
 def run(
@@ -110,18 +71,17 @@ def _arrivals(
     drawn = 0
     more = True
     while more or crew.under_way:
-        while more and crew.under_way < width.current + 1 and not (ordered and _too_far(behind, drawn, width)):
+        while more and crew.under_way < width() + 1 and not (ordered and _too_far(behind, drawn, width)):
             piece = next(source, None)
             if piece is None:
                 more = False
                 break
             drawn += 1
             behind.add(piece[0])
-            crew.give(piece, width.current)
+            crew.give(piece, width())
         if not crew.under_way:
             continue
         result = crew.take()
-        width.finished_one()
         behind.discard(result.index)
         yield result
         if isinstance(result.error, fatal):
@@ -131,7 +91,7 @@ def _arrivals(
 
 def _too_far(behind: set[int], drawn: int, width: Width) -> bool:
     """When order matters, one slow item must not let the results behind it pile up."""
-    return bool(behind) and drawn - min(behind) >= _WINDOW * max(width.current, 4)
+    return bool(behind) and drawn - min(behind) >= _WINDOW * max(width(), 4)
 
 
 def _in_order(arrived: Iterator[Result[Item, Value]]) -> Iterator[Result[Item, Value]]:

@@ -12,8 +12,9 @@ from html.parser import HTMLParser
 from typing import Any, Protocol
 from urllib.parse import urldefrag, urljoin, urlsplit
 
+from benchloop_client._calls import Call
 from benchloop_client._decode import parse_json
-from benchloop_client._http import Call, Http
+from benchloop_client._http import Http
 from benchloop_client.addresses import Origin
 from benchloop_client.errors import IntegrityError, NotFound
 from benchloop_client.settings import Settings

@@ -42,8 +42,8 @@ class Store:
         self.bad_content: Callable[[bytes], bool] = lambda _data: False
         self.down_after = 10**9
 
-    def pressure(self) -> int:
-        return 0
+    def width(self) -> int:
+        return 4
 
     def retrying(self, work: Callable[[], Any]) -> Any:
         return work()

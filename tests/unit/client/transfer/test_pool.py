@@ -14,7 +14,7 @@ from benchloop_client.transfer.pool import Width, run
 
 
 def fixed(count: int) -> Width:
-    return Width.of(count)
+    return lambda: count
 
 
 def test_every_item_gives_one_result() -> None:
@@ -160,35 +160,3 @@ def test_breaking_off_leaves_no_threads() -> None:
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.01)
     assert threading.active_count() <= before
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def __call__(self) -> float:
-        return self.time
-
-
-def test_the_width_grows_while_that_helps_and_shrinks_under_pressure() -> None:
-    clock, pressure = Clock(), [0]
-    width = Width(pressure=lambda: pressure[0], now=clock)
-
-    def window(rate: int) -> int:
-        for _ in range(rate):
-            width.finished_one()
-        clock.time += 1
-        width.finished_one()
-        return width.current
-
-    assert [window(100), window(200), window(400), window(410)] == [16, 32, 64, 64]
-    pressure[0] += 1
-    assert window(400) == 32
-    assert window(200) == 32
-
-
-def test_a_given_width_stays() -> None:
-    width = Width.of(3)
-    for _ in range(1000):
-        width.finished_one()
-    assert width.current == 3

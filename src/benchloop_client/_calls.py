@@ -1,0 +1,37 @@
+"""One request as the rest of the client describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What a request sends: `length` bytes that `open` yields, anew at each call so that the request can be repeated."""
+
+    length: int
+    open: Callable[[], Iterable[bytes]]
+    content_type: str = "application/octet-stream"
+    encoding: str | None = None
+
+    @classmethod
+    def of(cls, data: bytes, *, content_type: str = "application/octet-stream", encoding: str | None = None) -> Body:
+        """A body that is already in memory."""
+        return cls(len(data), lambda: (data,), content_type, encoding)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request: `path` is joined to the configured host. `repeatable` false: only repeated if it certainly had no effect."""
+
+    method: str
+    path: str
+    query: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] | None = None
+    body: Body | None = None
+    accept_zstd: bool = False
+    repeatable: bool = True
+    wants_gzip: bool = False
+    follow: bool = field(default=False)
