@@ -13,6 +13,8 @@ SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _NAME_LIMIT = 200
 _SLUG_LIMIT = 60
 _UNSAFE_IN_NAMES = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|%]')
+#: Names that are fine as they are: far longer than a device's.
+_PLAIN_NAMES = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{8,120}(\.[A-Za-z0-9]{1,8})?\Z", re.ASCII)
 _WINDOWS_NAMES = re.compile(r"(?i)(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?\Z")
 
 
@@ -41,6 +43,8 @@ def file_name(value: str) -> str:
     """The id or artifact name as one file name: kept as it is where that is safe on every system, otherwise with the unsafe characters
     percent-encoded. A name too long for a file system keeps its head and tail around a digest.
     """
+    if _PLAIN_NAMES.match(value):
+        return value
     check(value, "name")
     name = _UNSAFE_IN_NAMES.sub(lambda m: f"%{ord(m.group()):02X}", value)
     name = name.encode("utf-8", "surrogatepass").decode("utf-8", "replace").replace("\ufffd", "%EF%BF%BD")

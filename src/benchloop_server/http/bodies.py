@@ -14,6 +14,7 @@ from litestar.response import Stream
 
 from benchloop_client.contract.compression import frame
 from benchloop_client.contract.errors import Code
+from benchloop_server.http.frame import HEAD
 from benchloop_server.http.ranges import Unsatisfiable, accepts_zstd, byte_range, has_version, range_applies
 from benchloop_server.kit.blobs import BlobStore
 from benchloop_server.kit.errors import DomainError
@@ -55,6 +56,8 @@ def respond(request: AnyRequest, body: Body) -> Response[Any]:
     if body.etag and has_version(request.headers.get("if-none-match"), body.etag):
         return Response(b"", status_code=304, headers={name: headers[name] for name in headers if name != "content-disposition"})
     start, stop, status = 0, body.length, 200
+    if request.scope.get(HEAD):
+        return Stream(_nothing(), headers={**headers, "content-length": str(body.length), "content-type": body.media_type})
     if (part := _part(request, body)) is not None:
         start, stop, status = *part, 206
         headers["content-range"] = f"bytes {start}-{stop - 1}/{body.length}"
@@ -136,6 +139,11 @@ async def _in_threads(chunks: Iterator[bytes], source: Iterator[bytes], limiter:
     finally:
         with CancelScope(shield=True):
             await to_thread.run_sync(_close, source, limiter=limiter)
+
+
+async def _nothing() -> AsyncIterator[bytes]:
+    for nothing in ():
+        yield nothing
 
 
 def _close(source: Iterator[bytes]) -> None:

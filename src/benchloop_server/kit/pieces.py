@@ -49,12 +49,12 @@ def cut(pieces: Iterable[bytes | Place | Frames], start: int, stop: int) -> Iter
     """The pieces of bytes `start` to `stop` (not included) of a body."""
     at = 0
     for piece in pieces:
+        if at >= stop:
+            return
         length = length_of(piece)
         first, last = max(start - at, 0), min(stop - at, length)
         at += length
-        if last < 0 or (last == 0 and length):
-            return
-        if first >= length and length:
+        if first >= length:
             continue
         if (first, last) == (0, length):
             yield piece

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,8 @@ class Spool:
     """Write everything, then read any part, from any thread. `length` bytes were written so far. Raises `OSError` when the disk is full."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = tempfile.TemporaryFile(dir=folder, buffering=_CHUNK)  # noqa: SIM115 - it goes with the object
+        self._file = tempfile.TemporaryFile(dir=folder, buffering=_CHUNK)  # noqa: SIM115 - it goes with the object  # noqa: SIM115 - it goes with the object
+        weakref.finalize(self, self._file.close)
         self.length = 0
 
     def write(self, data: bytes) -> None:

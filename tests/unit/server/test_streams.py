@@ -1,10 +1,9 @@
-"""The pure parts of streamed answers: zstd frames, segments, byte ranges, packs and staging."""
+"""The pure parts of streamed answers: zstd frames, byte ranges, packs and staging."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from benchloop_server.adapters.blobs_local import LocalBlobs
 from benchloop_server.features.exports.plan import Plan
 from benchloop_server.http.ranges import Unsatisfiable, accepts_zstd, byte_range, has_version, range_applies
 from benchloop_server.kit.packs import Packer
-from benchloop_server.kit.segments import Frames, chunked, literal, locate, plain_body, stored_body, total
+from benchloop_server.kit.segments import Frames, literal
 from benchloop_server.kit.staging import Staged, sweep
 from benchloop_server.kit.verified import Place, read_whole
 
@@ -40,44 +39,6 @@ def test_a_decoder_is_bounded_and_refuses_damage() -> None:
 @given(st.binary(max_size=600))
 def test_a_literal_is_the_same_in_both_forms(plain: bytes) -> None:
     assert b"".join(decode([literal(plain).stored])) == plain
-
-
-def segments(bodies: list[bytes]) -> tuple[list[object], dict[str, bytes]]:
-    """Literals between stored bodies, and the store they are in."""
-    store = {f"{n:064x}": frame(body) for n, body in enumerate(bodies)}
-    parts: list[object] = [literal(b"[")]
-    for (key, stored), body in zip(store.items(), bodies, strict=True):
-        parts += [Frames(Place(key, 0, len(stored), key), len(body)), literal(b",")]
-    return parts, store
-
-
-@given(st.lists(st.binary(max_size=3000), max_size=6))
-def test_both_bodies_agree_and_have_the_announced_lengths(bodies: list[bytes]) -> None:
-    parts, store = segments(bodies)
-
-    def read(place: Place) -> Iterator[bytes]:
-        yield store[place.blob]
-
-    plain, stored = b"".join(plain_body(parts, read)), b"".join(stored_body(parts, read))  # type: ignore[arg-type]
-    assert plain == b"[" + b"".join(body + b"," for body in bodies)
-    assert b"".join(decode([stored])) == plain
-    assert total(parts) == (len(plain), len(stored))  # type: ignore[arg-type]
-    assert b"".join(chunked([stored[at : at + 7] for at in range(0, len(stored), 7)], 100)) == stored
-
-
-def test_an_offset_is_found_in_its_segment() -> None:
-    parts, _ = segments([b"a" * 100, b"b" * 50])
-    lengths = [part.lengths[1] for part in parts]  # type: ignore[attr-defined]
-    at = [locate(parts, offset) for offset in range(sum(lengths) + 1)]  # type: ignore[arg-type]
-    assert at == [(number, offset) for number, length in enumerate(lengths) for offset in range(length)] + [None]
-
-
-def test_stored_bytes_of_another_length_break_the_plain_body() -> None:
-    stored = frame(b"12345")
-    for length in (4, 6):
-        part = Frames(Place("x", 0, len(stored), "x"), length)
-        with pytest.raises(BadFrames):
-            list(plain_body([part], lambda _: iter([stored])))
 
 
 @pytest.mark.parametrize(
