@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
@@ -15,6 +17,7 @@ from benchloop_client.transfer import files
 from benchloop_client.transfer.files import Expect
 from benchloop_client.transfer.journal import Entry, Journal, Status
 from benchloop_client.transfer.plan import Claims, Decision, OnDisk, Wanted, decide
+from benchloop_client.transfer.resume import Parts
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,11 @@ class Destination:
         """Opened, with its folder, when the first file is due."""
         return self._opened()
 
+    @cached_property
+    def parts(self) -> Parts:
+        """What broken downloads left."""
+        return Parts(self.root, fsync=self._fsync)
+
     def _opened(self) -> Journal:
         with self._lock:
             if self._journal is None:
@@ -99,17 +107,30 @@ class Destination:
         """
         expect = expect or Expect()
         wanted = Wanted(path, source, expect.size, expect.sha256)
+        settled = self.settle(wanted)
+        if isinstance(settled, Outcome):
+            return settled
+        with self.noting_failure(wanted):
+            return self._fetch(wanted, settled, open_content)
+
+    def settle(self, wanted: Wanted) -> Outcome | Decision:
+        """What is there already and is kept, else how to fetch it. Raises `LocalError` for what cannot be written."""
         decision = self._claims.claim(wanted) or self.decision(wanted)
         if decision.action == "conflict":
-            raise LocalError(f"{path} cannot be written: {decision.reason}")
-        if decision.action == "keep" or (decision.action == "rehash" and self._holds(path, decision.sha256)):
-            return Outcome(self.root / path, kept=True)
+            raise LocalError(f"{wanted.path} cannot be written: {decision.reason}")
+        if decision.action == "keep" or (decision.action == "rehash" and self.holds(wanted.path)):
+            return Outcome(self.root / wanted.path, kept=True)
+        return decision
+
+    @contextmanager
+    def noting_failure(self, wanted: Wanted) -> Iterator[None]:
+        """Write a failure inside the block into the journal."""
         try:
-            return self._fetch(wanted, decision, open_content)
+            yield
         except Cancelled:
             raise
         except BenchloopError as error:
-            self.journal.add(Entry(path=path, source=source, status="failed", error=str(error)))
+            self.journal.add(Entry(path=wanted.path, source=wanted.source, status="failed", error=str(error)))
             raise
 
     def announce(self, path: str, size: int | None) -> None:
@@ -128,7 +149,7 @@ class Destination:
         """What is there already and need not be made again, before anything is asked for."""
         wanted = Wanted(path, source)
         decision = self.decision(wanted)
-        if decision.action == "keep" or (decision.action == "rehash" and self._holds(path, decision.sha256)):
+        if decision.action == "keep" or (decision.action == "rehash" and self.holds(path)):
             return Outcome(self.root / path, kept=True)
         return None
 
@@ -145,7 +166,7 @@ class Destination:
         target = self.root / wanted.path
         content = open_content(decision.etag)
         try:
-            if content.unchanged and not self._confirmed(wanted.path):
+            if content.unchanged and not self.survived(wanted.path):
                 content.close()
                 content = open_content(None)
             if content.unchanged:
@@ -167,19 +188,18 @@ class Destination:
         )
         return Outcome(target, status=content.status)
 
-    def _confirmed(self, path: str) -> bool:
+    def survived(self, path: str) -> bool:
+        """Whether the file that the journal knows is certain to be whole."""
         entry = self.journal.get(path)
-        return entry is not None and (entry.durable or self._holds(path, entry.sha256))
+        return entry is not None and (entry.durable or self.holds(path))
 
-    def _holds(self, path: str, sha256: str | None) -> bool:
-        """Whether the file still has that digest; then it is known from now on to have survived."""
-        try:
-            _, found = files.digest_of(self.root / path)
-        except OSError:
+    def holds(self, path: str) -> bool:
+        """Whether the file still has the digest of its journal entry; then it is known from now on to have survived."""
+        entry = self.journal.get(path)
+        if entry is None or not files.has_digest(self.root / path, sha256=entry.sha256, crc32=entry.crc32):
             return False
-        if found == sha256:
-            self.journal.mark_durable(path)
-        return found == sha256
+        self.journal.mark_durable(path)
+        return True
 
     def _on_disk(self, path: str) -> OnDisk:
         target = self.root / path

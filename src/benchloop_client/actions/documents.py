@@ -7,6 +7,7 @@ from typing import Any
 
 from benchloop_client import paging
 from benchloop_client.actions import trajectory
+from benchloop_client.actions.lines import lines
 from benchloop_client.actions.shapes import must_exist
 from benchloop_client.actions.work import Work
 from benchloop_client.errors import ApiError, NotFound
@@ -18,7 +19,7 @@ def documents(work: Work, group_id: str, *, filters: Mapping[str, Any] | None = 
     """
     if not filters and work.client.has("group-lines"):
         with work.client.group_trajectory_lines(group_id) as stream:
-            yield from trajectory.lines(stream)
+            yield from lines(stream)
         return
     for result in work.results(_job_ids(work, group_id, filters or {}), lambda job_id: trajectory.document(work, job_id), ordered=True):
         if isinstance(result.error, NotFound):

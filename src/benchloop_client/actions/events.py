@@ -125,9 +125,9 @@ class Counter:
         self._done = 0
         watch(CountStarted(label, unit, total, quiet))
 
-    def step(self, verb: str, detail: str) -> None:
-        """One more was dealt with."""
-        self._done += 1
+    def step(self, verb: str, detail: str, *, by: int = 1) -> None:
+        """One more was dealt with, or several at once."""
+        self._done += by
         self._watch(Counted(self._label, self._unit, self._done, self._total, f"{verb} {detail}", self._timed, self._quiet))
 
     def expect(self, total: int | None) -> None:

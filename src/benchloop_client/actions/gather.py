@@ -8,8 +8,8 @@ from typing import IO, Any
 
 from benchloop_client.actions.events import Counter, NullAnswer
 from benchloop_client.actions.layout import Layout, Nested, array_chunks
+from benchloop_client.actions.lines import lines
 from benchloop_client.actions.report import Report
-from benchloop_client.actions.trajectory import lines
 from benchloop_client.actions.work import Work
 
 _IN_MEMORY = 1 << 20

@@ -42,7 +42,7 @@ class Rehearsal(Destination):
         decision = self._claims.claim(wanted) or self.decision(wanted)
         if decision.action == "conflict":
             raise LocalError(f"{path} cannot be written: {decision.reason}")
-        kept = decision.action == "keep" or (decision.action == "rehash" and self._holds(path, decision.sha256))
+        kept = decision.action == "keep" or (decision.action == "rehash" and self.holds(path))
         size = self._on_disk(path).size if kept else self._sizes.get(path, expect.size)
         with self._planned_lock:
             self._planned[path] = PlannedFile(path, source.partition(" ")[0].strip("_"), size, "keep" if kept else "fetch")

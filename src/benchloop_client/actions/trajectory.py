@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from benchloop_client import paging
+from benchloop_client.actions import bulk, bulk_trajectory
 from benchloop_client.actions.choosing import choose, size_of
 from benchloop_client.actions.destination import Content, Destination, beside, in_group
 from benchloop_client.actions.events import Counter, Noted, Wrote
 from benchloop_client.actions.layout import Documents, Layout, object_chunks
+from benchloop_client.actions.lines import lines
 from benchloop_client.actions.report import Report
 from benchloop_client.actions.shapes import must_exist
 from benchloop_client.actions.work import Counted, Work, moving, placed
 from benchloop_client.client import Stream
 from benchloop_client.contract.trajectory import is_absent
 from benchloop_client.errors import ApiError, IntegrityError, NotFound
+from benchloop_client.transfer.plan import Wanted
 
 _SUFFIX = "_trajectory.json"
 
@@ -87,11 +90,28 @@ def save_job(work: Work, job_id: str, destination: Destination) -> object:
 def save_group(work: Work, group_id: str, destination: Destination) -> object:
     """Write `<group>/trajectory.json`; returns its path."""
     path = in_group(group_id, "trajectory.json")
-    source = work.selection.source(f"group_trajectory {group_id}", group_id)
+    source = destination.laid_out(work.selection.source(f"group_trajectory {group_id}", group_id))
     if destination.rehearsing:
         destination.announce(path, size_of(work, group_id))
-    outcome = destination.save_json(path, source, lambda: group_element(work, group_id, layout=destination.layout))
+        outcome = destination.save(path, source, lambda _etag: Content(()))
+    elif bulk.offered(work) and (not work.selection or choose(work, group_id).mostly):
+        outcome = bulk_trajectory.save(work, _document(work, group_id, Wanted(path, source)), destination)
+    else:
+        outcome = destination.save(path, source, lambda _etag: Content(_group_text(work, group_id, destination.layout)))
     return placed(work, outcome, Wrote)
+
+
+def _document(work: Work, group_id: str, wanted: Wanted) -> bulk_trajectory.Document:
+    if work.selection:
+        only = frozenset(choose(work, group_id).jobs)
+        return bulk_trajectory.Document(group_id, wanted, len(only), only.__contains__)
+    group = work.client.group(group_id)
+    return bulk_trajectory.Document(group_id, wanted, int(group.get("present") or 0) if isinstance(group, dict) else 0)
+
+
+def _group_text(work: Work, group_id: str, layout: Layout) -> Iterator[bytes]:
+    yield from group_element(work, group_id, layout=layout)
+    yield b"\n"
 
 
 def _documents_of(work: Work, group_id: str) -> _Lines | _OneByOne:
@@ -171,22 +191,6 @@ def job_ids(work: Work, group_id: str, *, expect: Callable[[int | None], None] |
         if not isinstance(row.get("job_id"), str) or not row["job_id"]:
             raise ApiError(200, f"a row in the job list of {group_id} has no job_id")
         yield row["job_id"]
-
-
-def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a stream without their ends, blank ones left out; holds one line at a time."""
-    pending: list[bytes] = []
-    for chunk in chunks:
-        head, *rest = chunk.split(b"\n")
-        pending.append(head)
-        for piece in rest:
-            line = b"".join(pending)
-            pending = [piece]
-            if line.strip():
-                yield line
-    line = b"".join(pending)
-    if line.strip():
-        yield line
 
 
 class _Named(msgspec.Struct):

@@ -18,6 +18,8 @@ PLAIN_CHUNK = 1 << 18
 WINDOW_LOG = 27
 
 _PIECE = 1 << 15
+#: Whole frames are taken one by one up to this many: what follows a frame is copied, which would be quadratic over many tiny ones.
+_FEW_FRAMES = 64
 _OPTIONS: dict[int, int] = {zstd.CompressionParameter.compression_level: LEVEL, zstd.CompressionParameter.checksum_flag: 1}
 
 
@@ -32,6 +34,34 @@ class TooMuch(BadFrames):
 def frame(plain: bytes) -> bytes:
     """`plain` as one zstd frame with its length in the head and a checksum at the end; frames one after another are again valid zstd."""
     return zstd.compress(plain, options=_OPTIONS)
+
+
+def unpacked(data: bytes, size: int) -> list[bytes]:
+    """The plain bytes of a few whole frames that are in memory, in pieces that are `size` bytes together. Raises `BadFrames` for damage and
+    any other size.
+    """
+    pieces: list[bytes] = []
+    left = size
+    for _ in range(_FEW_FRAMES):
+        if not data:
+            break
+        inner = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: WINDOW_LOG})
+        try:
+            pieces.append(inner.decompress(data, left + 1))
+        except zstd.ZstdError as error:
+            raise BadFrames(f"the zstd data is damaged: {error}") from error
+        left -= len(pieces[-1])
+        if left < 0:
+            raise TooMuch(f"the zstd data holds more than {size} bytes")
+        if not inner.eof:
+            raise BadFrames("the zstd data ends in the middle of a frame")
+        data = inner.unused_data
+    if data:
+        pieces += decode([data], limit=left)
+        left = size - sum(map(len, pieces))
+    if left:
+        raise BadFrames(f"the zstd data holds {size - left} bytes instead of {size}")
+    return pieces
 
 
 class Decoder:

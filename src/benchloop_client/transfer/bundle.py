@@ -6,7 +6,7 @@ The body is items one after another, each one JSON line, a line end, and exactly
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -70,8 +70,8 @@ class Item:
                 pass
 
 
-def items(chunks: Iterable[bytes], *, start: int = 0) -> Iterator[Item]:
-    """The items of a body whose bytes from `start` on (the boundary of an item) are `chunks`.
+def items(chunks: Iterable[bytes], *, start: int = 0, seen: Callable[[bytes], object] | None = None) -> Iterator[Item]:
+    """The items of a body whose bytes from `start` on (the boundary of an item) are `chunks`. `seen` is given each line with its end.
 
     Raises `IntegrityError`, naming the item, for a line that is too long, cut or no header, for lengths that cannot be, for a payload that
     is cut or has another digest; and whatever `chunks` raises.
@@ -84,6 +84,8 @@ def items(chunks: Iterable[bytes], *, start: int = 0) -> Iterator[Item]:
         if line is None:
             return
         item = Item(reader, _header(line, offset, before), offset)
+        if seen is not None:
+            seen(line)
         yield item
         item.finish()
         if reader.position != item.end:

@@ -9,6 +9,7 @@ import math
 import os
 import secrets
 import shutil
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,6 +129,26 @@ def digest_of(path: Path) -> tuple[int, str]:
             digest.update(piece)
             size += len(piece)
     return size, digest.hexdigest()
+
+
+def crc32_of(path: Path) -> tuple[int, str]:
+    """Size and CRC-32 (8 hex digits) of a file. Raises `OSError`."""
+    found = size = 0
+    with open(path, "rb") as file:
+        while piece := file.read(_READ):
+            found = zlib.crc32(piece, found)
+            size += len(piece)
+    return size, f"{found:08x}"
+
+
+def has_digest(path: Path, *, sha256: str | None = None, crc32: str | None = None) -> bool:
+    """Whether the file is there and has that digest; without one it is not known, and so false."""
+    try:
+        if sha256 is not None:
+            return digest_of(path)[1] == sha256
+        return crc32 is not None and crc32_of(path)[1] == crc32
+    except OSError:
+        return False
 
 
 def sync_folder(folder: Path) -> None:

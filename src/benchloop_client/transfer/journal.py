@@ -24,8 +24,8 @@ Status = Literal["done", "missing", "placeholder", "failed"]
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One file: `path` relative to the output directory with `/`; `source` names operation and ids; `sha256` in hex; `durable`: its content
-    was synced; `at`: RFC 3339 UTC.
+    """One file: `path` relative to the output directory with `/`; `source` names operation and ids; `sha256` in hex, or `crc32` in hex for
+    a text that was put together from items whose SHA-256 was verified; `durable`: its content was synced; `at`: RFC 3339 UTC.
     """
 
     path: str
@@ -33,6 +33,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: str = ""
     size: int | None = None
     sha256: str | None = None
+    crc32: str | None = None
     etag: str | None = None
     error: str | None = None
     durable: bool = False

@@ -33,14 +33,15 @@ class OnDisk:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """`fetch`: get it (`etag` set: ask for it only if it changed). `keep`: leave it. `rehash`: keep it if the content has SHA-256 `sha256`,
-    else fetch. `conflict`: it cannot be written there. `reason` is a few words for a person.
+    """`fetch`: get it (`etag` set: ask for it only if it changed). `keep`: leave it. `rehash`: keep it if the content has SHA-256 `sha256`
+    (or CRC-32 `crc32`), else fetch. `conflict`: it cannot be written there. `reason` is a few words for a person.
     """
 
     action: Action
     reason: str
     etag: str | None = None
     sha256: str | None = None
+    crc32: str | None = None
 
 
 def decide(wanted: Wanted, entry: Entry | None, disk: OnDisk, *, skip_existing: bool = False, resumed: bool = False) -> Decision:
@@ -79,10 +80,10 @@ class Claims:
 
 
 def _kept(entry: Entry) -> Decision:
-    if entry.durable or entry.sha256 is None:
+    if entry.durable or (entry.sha256 is None and entry.crc32 is None):
         return Decision("keep", "complete")
     # Written, but perhaps lost by a crash of the machine: the size alone does not tell.
-    return Decision("rehash", "complete if its digest matches", sha256=entry.sha256)
+    return Decision("rehash", "complete if its digest matches", sha256=entry.sha256, crc32=entry.crc32)
 
 
 def _is_other(wanted: Wanted, entry: Entry) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchloop_client.errors import IntegrityError
@@ -37,6 +37,7 @@ def cut(data: bytes, places: list[int]) -> list[bytes]:
     return [data[start:end] for start, end in itertools.pairwise(ends)] or [data]
 
 
+@settings(deadline=None)
 @given(payloads=_PAYLOADS, places=st.lists(st.integers(0, 4000), max_size=40))
 def test_any_chunks_give_the_same_items(payloads: list[bytes], places: list[int]) -> None:
     data = body(payloads)
@@ -45,6 +46,7 @@ def test_any_chunks_give_the_same_items(payloads: list[bytes], places: list[int]
     assert [end for *_, end in found][-1:] == ([len(data)] if payloads else [])
 
 
+@settings(deadline=None)
 @given(payloads=_PAYLOADS, places=st.lists(st.integers(0, 4000), max_size=40), taken=st.lists(st.booleans(), min_size=6, max_size=6))
 def test_pieces_are_the_payload_and_what_is_not_taken_is_skipped(payloads: list[bytes], places: list[int], taken: list[bool]) -> None:
     for item in items(cut(body(payloads), places)):
@@ -52,6 +54,7 @@ def test_pieces_are_the_payload_and_what_is_not_taken_is_skipped(payloads: list[
         assert not taken[number] or b"".join(item.chunks()) == payloads[number]
 
 
+@settings(deadline=None)
 @given(payloads=_PAYLOADS.filter(bool), at=st.integers(0, 5), places=st.lists(st.integers(0, 4000), max_size=10))
 def test_the_end_of_any_item_is_a_place_to_go_on_from(payloads: list[bytes], at: int, places: list[int]) -> None:
     data = body(payloads)
@@ -61,6 +64,7 @@ def test_the_end_of_any_item_is_a_place_to_go_on_from(payloads: list[bytes], at:
     assert rest == [(item.header.job_id, item.offset, item.end) for item in items([data])][at + 1 :]
 
 
+@settings(deadline=None)
 @given(payloads=_PAYLOADS.filter(bool), at=st.integers(0, 4000))
 def test_a_body_that_is_cut_never_passes_as_whole(payloads: list[bytes], at: int) -> None:
     data = body(payloads)
@@ -73,6 +77,7 @@ def test_a_body_that_is_cut_never_passes_as_whole(payloads: list[bytes], at: int
         list(items([data[:at]]))
 
 
+@settings(deadline=None)
 @given(payloads=_PAYLOADS.filter(bool), at=st.integers(0, 4000), bit=st.integers(0, 7))
 def test_a_flipped_bit_in_a_payload_is_found(payloads: list[bytes], at: int, bit: int) -> None:
     payloads = [payload or b"x" for payload in payloads]
@@ -136,8 +141,9 @@ def test_a_large_item_takes_no_memory() -> None:
     line = header(b"", length=count << 20, size=count << 20, sha256=digest.hexdigest())
     tracemalloc.start()
     try:
-        (item,) = [item for item in items(part for part in [line, *[piece] * count]) if not item.whole and sum(map(len, item.chunks()))]
-        assert item.header.length > WHOLE_LIMIT
+        for item in items(part for part in [line, *[piece] * count]):
+            assert item.header.length > WHOLE_LIMIT
+            assert sum(len(part) for part in item.chunks()) == count << 20
         assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:
         tracemalloc.stop()

@@ -1,0 +1,177 @@
+"""Bulk streams as actions use them: opened where an earlier try stopped, split into verified items, the whole checked at its end."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+
+import msgspec
+
+from benchloop_client.actions.events import Moved
+from benchloop_client.actions.lines import lines
+from benchloop_client.actions.work import Work
+from benchloop_client.client import Stream
+from benchloop_client.contract.bulk import BulkEntry, BulkHead, BulkItem, BulkKind
+from benchloop_client.errors import IntegrityError
+from benchloop_client.transfer.bundle import Item, items
+from benchloop_client.transfer.resume import Part
+
+FEATURE = "bulk"
+_TAG = '"bulk-'
+_ITEM: dict[BulkKind, str] = {"trajectories": "trajectory", "metadata": "metadata", "artifacts": "artifact"}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Whose items, those of a group or of a download task; `name` is what the stream is called where progress is shown."""
+
+    kind: BulkKind
+    name: str
+    group: str | None = None
+    task: str | None = None
+
+    def open(self, work: Work, *, offset: int | None = None, etag: str | None = None) -> Stream:
+        """The stream; with `offset` the rest of version `etag`, or all of another; else 304 if it still has `etag`."""
+        if self.task is not None:
+            return work.client.task_bulk_stream(self.task, self.kind, offset=offset, etag=etag)
+        assert self.group is not None
+        return work.client.group_bulk_stream(self.group, self.kind, offset=offset, etag=etag)
+
+    def index(self, work: Work) -> Stream:
+        """The lines of all items."""
+        if self.task is not None:
+            return work.client.task_bulk_index_stream(self.task, self.kind)
+        assert self.group is not None
+        return work.client.group_bulk_index_stream(self.group, self.kind)
+
+
+def offered(work: Work) -> bool:
+    """Whether the server has bulk streams."""
+    return work.client.has(FEATURE)
+
+
+def nothing(header: BulkItem) -> bool:
+    """Whether the item stands for something that was not recorded, or for a job that is gone."""
+    return header.absent or header.gone
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place between two items: `end` in bytes of the stream, `lines` the SHA-256 (hex) of all lines before it."""
+
+    end: int
+    lines: str
+
+
+class Bulk:
+    """An open stream that goes on where `part` stopped, with the part emptied if that is not possible. A context manager.
+
+    The lines in front of the items are the version of the stream: their digest is checked against the ETag at the end. Each checkpoint has
+    it as `lines` in its note, so that items that were dealt with by an earlier try are covered too.
+    """
+
+    def __init__(self, work: Work, origin: Origin, part: Part, *, etag: str | None = None) -> None:
+        """`etag`: the version that is there already; `unchanged` is true then if it is still the current one."""
+        self._work, self._origin = work, origin
+        self._lines = hashlib.sha256()
+        self._stream = self._opened(part, etag)
+        self.etag = self._stream.etag
+
+    def __enter__(self) -> Bulk:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stream.close()
+
+    @property
+    def unchanged(self) -> bool:
+        """Nothing comes: the version named by `etag` is the current one."""
+        return self._stream.unchanged
+
+    @property
+    def resumed(self) -> bool:
+        """Whether it goes on behind items that were dealt with earlier."""
+        return self._stream.offset > 0
+
+    def items(self, *, wanted: Callable[[str], bool] | None = None) -> Iterator[tuple[Item, Mark]]:
+        """Each item, those of jobs that are not wanted left out, with the mark behind it. Raises `IntegrityError` for items that are
+        damaged or of another kind, and at the end if the whole is not the version that was announced.
+        """
+        kind = _ITEM[self._origin.kind]
+        for item in items(self._told(), start=self._stream.offset, seen=self._lines.update):
+            if item.header.kind != kind:
+                raise IntegrityError(f"the {item.header.kind} of {item.header.job_id} came among {self._origin.kind}")
+            if wanted is None or wanted(item.header.job_id):
+                yield item, Mark(item.end, self._lines.hexdigest())
+        if self.etag is not None and self.etag.startswith(_TAG) and self.etag != version(self._lines.hexdigest()):
+            raise IntegrityError(f"{self._origin.name}: the lines of the stream are not those of its version")
+
+    def _opened(self, part: Part, etag: str | None) -> Stream:
+        state = part.state
+        stream = self._origin.open(self._work, offset=state.offset or None, etag=state.etag if state.offset else etag)
+        if part.fits(stream.offset, stream.etag) and self._covered(part):
+            return stream
+        if stream.offset:
+            stream.close()
+            stream = self._origin.open(self._work)
+        if not stream.unchanged:
+            part.begin(etag=stream.etag, total=stream.length)
+        return stream
+
+    def _covered(self, part: Part) -> bool:
+        """Whether the lines of the items that were dealt with are the true ones; then their digest is taken up."""
+        state = part.state
+        noted = state.note.get("lines") if isinstance(state.note, dict) else None
+        try:
+            with self._origin.index(self._work) as stream:
+                for line in index_lines(stream, state.etag, up_to=state.offset):
+                    self._lines.update(line)
+        except IntegrityError:
+            self._lines = hashlib.sha256()
+            return False
+        if noted == self._lines.hexdigest():
+            return True
+        self._lines = hashlib.sha256()
+        return False
+
+    def _told(self) -> Iterator[bytes]:
+        """The bytes of the stream, whoever watches being told of each piece."""
+        stream, name = self._stream, self._origin.name
+        total = None if stream.wire_length is None else stream.offset + stream.wire_length
+        try:
+            for chunk in stream:
+                self._work.watch(Moved(name, stream.offset + stream.received, total))
+                yield chunk
+        finally:
+            done = stream.offset + stream.received
+            self._work.watch(Moved(name, done, done))
+
+
+def version(lines_digest: str) -> str:
+    """The ETag of a body, by the SHA-256 (hex) of its lines."""
+    return f'{_TAG}{lines_digest[:40]}"'
+
+
+def index_lines(chunks: Iterable[bytes], etag: str, *, up_to: int) -> Iterator[bytes]:
+    """The lines of the items before byte `up_to` of the body of version `etag`, as they stand there. Raises `IntegrityError` for the index
+    of another version, and for a place that is not the end of an item.
+    """
+    end = 0
+    source = lines(chunks)
+    try:
+        head = msgspec.json.decode(next(source, b""), type=BulkHead)
+        if head.etag != etag:
+            raise IntegrityError("the index is that of another version")
+        for raw in source:
+            if end >= up_to:
+                break
+            entry = msgspec.json.decode(raw, type=BulkEntry)
+            line = msgspec.json.encode(BulkItem(**{name: getattr(entry, name) for name in BulkItem.__struct_fields__})) + b"\n"
+            end = entry.offset + entry.length
+            yield line
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise IntegrityError("the index has a line that is none") from None
+    if end != up_to:
+        raise IntegrityError("the index has no item that ends there")

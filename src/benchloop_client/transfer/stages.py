@@ -1,0 +1,80 @@
+"""Lets the steps of a long stream overlap: each reads ahead of the next in a thread of its own, never further than a few pieces."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+#: Pieces that wait between two steps.
+DEPTH = 3
+#: How long the end of a chain waits for a step that is in the middle of something, in seconds.
+_GRACE = 0.6
+
+
+def ahead(source: Iterable[T], *, depth: int = DEPTH) -> Iterator[T]:
+    """What `source` yields, made in a daemon thread up to `depth` pieces ahead. What it raises is raised here, after what came before it. A
+    chain is `ahead(step2(ahead(step1(source))))`; when it is left early, each step is closed in its own thread.
+    """
+    relay: _Relay[T] = _Relay(source, depth)
+    thread = threading.Thread(target=relay.run, name="benchloop-ahead", daemon=True)
+    thread.start()
+    try:
+        yield from relay.arrived()
+    finally:
+        relay.stop()
+        thread.join(_GRACE)
+
+
+class _End:
+    """Stands behind the last piece; `error` is what ended the source."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error = error
+
+
+class _Relay(Generic[T]):
+    """Hands pieces from one thread to another."""
+
+    def __init__(self, source: Iterable[T], depth: int) -> None:
+        self._source = source
+        self._room = threading.Semaphore(depth)
+        self._pieces: queue.SimpleQueue[T | _End] = queue.SimpleQueue()
+        self._stopped = False
+
+    def run(self) -> None:
+        """Draw from the source until it ends or nobody wants more."""
+        error: BaseException | None = None
+        source = iter(self._source)
+        try:
+            for piece in source:
+                self._room.acquire()
+                if self._stopped:
+                    break
+                self._pieces.put(piece)
+        except BaseException as raised:  # noqa: BLE001 (whatever it is, it is raised where the pieces are taken)
+            error = raised
+        finally:
+            close = getattr(source, "close", None)
+            if close is not None:
+                close()
+            self._pieces.put(_End(error))
+
+    def arrived(self) -> Iterator[T]:
+        """The pieces, in order. Raises what the source raised."""
+        while True:
+            piece = self._pieces.get()
+            if isinstance(piece, _End):
+                if piece.error is not None:
+                    raise piece.error
+                return
+            self._room.release()
+            yield piece
+
+    def stop(self) -> None:
+        """Nobody wants more."""
+        self._stopped = True
+        self._room.release()
