@@ -15,7 +15,7 @@ from benchloop_client.contract.trajectory import Counts, InvalidTrajectory, Norm
 from benchloop_client.formats.documents import Kept, Recent, Segment, UnreadableDocument, find_media, read_document, size_of
 from benchloop_client.formats.files import archive_name, excluded, inside, regular
 from benchloop_client.formats.jsonfile import Unreadable, mapping, read_bytes, text
-from benchloop_client.formats.records import ReadOptions, Rejected, Run, RunFile, RunGroup, RunJob, RunMedia, UnreadableRun
+from benchloop_client.formats.records import ReadOptions, Rejected, Run, RunFile, RunGroup, RunJob, RunMedia, Share, UnreadableRun
 from benchloop_client.formats.times import utc
 
 READER = "atif"
@@ -77,7 +77,7 @@ def _run(root: Path, names: list[str], *, name: str, run_id: str, options: ReadO
         model=options.model,
         source=Source(format="atif", reader=READER, reader_version=READER_VERSION, location=name),
     )
-    return Run("atif", (RunGroup(group_id, facts, partial(_read, root, names, options)),))
+    return Run("atif", (RunGroup(group_id, facts, partial(_read, root, names, options), partial(_read_share, root, names, options)),))
 
 
 def _json_files(root: Path, options: ReadOptions) -> Iterator[str]:
@@ -100,12 +100,15 @@ def _with_followers(path: Path) -> list[str]:
 
 
 def _read(root: Path, names: list[str], options: ReadOptions) -> Iterator[RunJob | Rejected]:
+    return (job for _, job in _read_share(root, names, options, Share()))
+
+
+def _read_share(root: Path, names: list[str], options: ReadOptions, share: Share) -> Iterator[tuple[int, RunJob | Rejected]]:
     recent = Recent()
-    for document in _documents(names):
-        if isinstance(document, Rejected):
-            yield document
-        else:
-            yield from _read_one(root, document, options, recent)
+    for index, document in enumerate(_documents(names)):
+        if share.takes(index):
+            found = iter((document,)) if isinstance(document, Rejected) else _read_one(root, document, options, recent)
+            yield from ((index, job) for job in found)
 
 
 def _documents(names: list[str]) -> Iterator[_Document | Rejected]:

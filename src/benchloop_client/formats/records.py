@@ -77,12 +77,51 @@ class Rejected:
 
 
 @dataclass(frozen=True, slots=True)
+class JobSource:
+    """The files that one job is read from, without reading them. `complete`: nothing of the job can come from anywhere else."""
+
+    location: str
+    files: tuple[RunFile, ...]
+    complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Every `of`-th job from the `number`-th on (counted from 0): what one of several readers of a group takes."""
+
+    number: int = 0
+    of: int = 1
+
+    def takes(self, index: int) -> bool:
+        """Whether the job at this place is part of the share."""
+        return index % self.of == self.number
+
+
+#: The jobs of a share and what is rejected among them, each with its place in the group; places grow.
+Shared = Callable[[Share], Iterator[tuple[int, "RunJob | Rejected"]]]
+
+
+@dataclass(frozen=True, slots=True)
 class RunGroup:
-    """One group of a run. `jobs()` starts reading from the beginning on each call and reads one job at a time."""
+    """One group of a run. `jobs()` starts reading from the beginning on each call and reads one job at a time.
+
+    `share`, where a reader has it, reads no more than it must of the jobs that others take. `single`: surely no task has two jobs.
+    """
 
     group_id: str
     facts: GroupUpsert
     jobs: Callable[[], Iterator[RunJob | Rejected]]
+    share: Shared | None = None
+    single: bool = False
+    #: Lists the files behind each job, for a reader that knows them before it reads them.
+    sources: Callable[[], Iterator[JobSource]] | None = None
+
+    def shared(self, share: Share) -> Iterator[tuple[int, RunJob | Rejected]]:
+        """The jobs of a share with their places: several readers with the shares of one number together read each job once."""
+        if self.share is not None:
+            yield from self.share(share)
+            return
+        yield from ((index, job) for index, job in enumerate(self.jobs()) if share.takes(index))
 
 
 @dataclass(frozen=True, slots=True)

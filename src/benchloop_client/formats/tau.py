@@ -16,7 +16,7 @@ from benchloop_client.contract.ids import mint_group_id
 from benchloop_client.contract.resources import GroupUpsert, JobFacts, Source
 from benchloop_client.contract.trajectory import InvalidTrajectory, Normal, normalise
 from benchloop_client.formats.jsonfile import count, listing, mapping, number, text
-from benchloop_client.formats.records import ReadOptions, Rejected, Run, RunFile, RunGroup, RunJob, UnreadableRun
+from benchloop_client.formats.records import ReadOptions, Rejected, Run, RunFile, RunGroup, RunJob, Share, UnreadableRun
 from benchloop_client.formats.tau_messages import to_steps
 
 READER = "tau"
@@ -94,7 +94,8 @@ def open_tau(path: Path, options: ReadOptions) -> Run:
         extra={key: value for key, value in _named_extra(named).items() if value is not None},
     )
     group_id = options.group or mint_group_id(path.stem, f"{path.stem}/{run_id}")
-    return Run("tau", (RunGroup(group_id, facts, partial(_read, path, _Context(run_id, named, options))),))
+    context = _Context(run_id, named, options)
+    return Run("tau", (RunGroup(group_id, facts, partial(_read, path, context), partial(_read_share, path, context)),))
 
 
 def parse_name(stem: str) -> _Named:
@@ -121,21 +122,33 @@ def _is_record(value: Any) -> bool:
 
 
 def _read(path: Path, context: _Context) -> Iterator[RunJob | Rejected]:
+    return (job for _, job in _read_share(path, context, Share()))
+
+
+def _read_share(path: Path, context: _Context, share: Share) -> Iterator[tuple[int, RunJob | Rejected]]:
     seen: set[str] = set()
     position = 0
     try:
         for position, (raw, value) in enumerate(_records(path), 1):
-            if not _is_record(value):
-                yield Rejected(f"{path.name}[{position - 1}]", "no tau-bench record: task_id, reward or traj is missing")
-                continue
-            key = f"{value['task_id']}/{value.get('trial', 0)}"
-            if key in seen:
-                yield Rejected(f"{path.name}[{position - 1}]", f"task {value['task_id']} trial {value.get('trial', 0)} was there before")
-                continue
-            seen.add(key)
-            yield from _job(raw, value, f"{path.name}[{position - 1}]", context)
+            index, place = position - 1, f"{path.name}[{position - 1}]"
+            problem = _problem(value, seen)
+            if share.takes(index):
+                found = _job(raw, value, place, context) if problem is None else iter((Rejected(place, problem),))
+                yield from ((index, job) for job in found)
     except _Torn as error:
-        yield Rejected(f"{path.name}[{position}]", str(error))
+        if share.takes(position):
+            yield position, Rejected(f"{path.name}[{position}]", str(error))
+
+
+def _problem(value: Any, seen: set[str]) -> str | None:
+    """Why a record is not taken; a record that is taken is then `seen`."""
+    if not _is_record(value):
+        return "no tau-bench record: task_id, reward or traj is missing"
+    key = f"{value['task_id']}/{value.get('trial', 0)}"
+    if key in seen:
+        return f"task {value['task_id']} trial {value.get('trial', 0)} was there before"
+    seen.add(key)
+    return None
 
 
 def _job(raw: str, value: dict[str, Any], location: str, context: _Context) -> Iterator[RunJob | Rejected]:

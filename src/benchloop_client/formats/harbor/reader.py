@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -25,10 +25,13 @@ from benchloop_client.formats.harbor.layout import (
     is_trial,
     linked_folders,
 )
-from benchloop_client.formats.harbor.trial import read_trial
+from benchloop_client.formats.harbor.trial import read_trial, trial_source
 from benchloop_client.formats.jsonfile import Unreadable, count, find_object, listing, mapping, text
-from benchloop_client.formats.records import ReadOptions, Rejected, Run, RunGroup, RunJob, UnreadableRun
+from benchloop_client.formats.records import JobSource, ReadOptions, Rejected, Run, RunGroup, RunJob, Share, Shared, UnreadableRun
 from benchloop_client.formats.times import utc
+
+#: More than the trials of any job directory.
+_FAR = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,18 @@ def _one_of(groups: list[RunGroup]) -> RunGroup:
     plans = [group.facts.expected for group in groups]
     expected = sum(plan for plan in plans if plan is not None) if None not in plans else None
     facts = msgspec.structs.replace(groups[0].facts, expected=expected)
-    return RunGroup(groups[0].group_id, facts, lambda: chain.from_iterable(group.jobs() for group in groups))
+
+    def share(wanted: Share) -> Iterator[tuple[int, RunJob | Rejected]]:
+        for number, group in enumerate(groups):
+            yield from ((number * _FAR + index, job) for index, job in group.shared(wanted))
+
+    listed = [group.sources for group in groups if group.sources is not None]
+    sources = partial(_one_after_another, listed) if len(listed) == len(groups) else None
+    return RunGroup(groups[0].group_id, facts, lambda: chain.from_iterable(group.jobs() for group in groups), share, sources=sources)
+
+
+def _one_after_another(listed: list[Callable[[], Iterator[JobSource]]]) -> Iterator[JobSource]:
+    return chain.from_iterable(sources() for sources in listed)
 
 
 def _groups_of(folder: Path, options: ReadOptions) -> list[RunGroup]:
@@ -82,16 +96,35 @@ def _groups_of(folder: Path, options: ReadOptions) -> list[RunGroup]:
     for position, key in enumerate(keys):
         own = [trial for trial in trials if trial.key == key] if several else trials
         facts = _group_facts(job, key, run_id, _expected(job, key, planned, several), options)
-        read = partial(_read, own, rejected if position == 0 else [], run_id, options)
-        groups.append(RunGroup(_group_id(job, key, run_id, several, options), facts, read))
+        entries: list[Rejected | TrialRef] = [*(rejected if position == 0 else []), *own]
+        share = partial(_read_share, entries, run_id, options)
+        read, listed = partial(_read, share), partial(_sources, own, options)
+        groups.append(RunGroup(_group_id(job, key, run_id, several, options), facts, read, share, _all_differ(own), listed))
     return groups
 
 
-def _read(trials: list[TrialRef], rejected: list[Rejected], run_id: str, options: ReadOptions) -> Iterator[RunJob | Rejected]:
-    yield from rejected
+def _read(share: Shared) -> Iterator[RunJob | Rejected]:
+    return (job for _, job in share(Share()))
+
+
+def _read_share(
+    entries: list[Rejected | TrialRef], run_id: str, options: ReadOptions, share: Share
+) -> Iterator[tuple[int, RunJob | Rejected]]:
     recent = Recent()
-    for trial in trials:
-        yield from read_trial(trial, run_id, options, recent)
+    for index, entry in enumerate(entries):
+        if not share.takes(index):
+            continue
+        found = iter((entry,)) if isinstance(entry, Rejected) else read_trial(entry, run_id, options, recent)
+        yield from ((index, job) for job in found)
+
+
+def _all_differ(trials: list[TrialRef]) -> bool:
+    """Whether no two trials can be of one task: Harbor begins a trial's name with that of its task."""
+    return len({trial.name.rpartition("__")[0] for trial in trials}) == len(trials)
+
+
+def _sources(trials: list[TrialRef], options: ReadOptions) -> Iterator[JobSource]:
+    return (trial_source(trial, options) for trial in trials)
 
 
 def _open_job(folder: Path) -> _Job:
