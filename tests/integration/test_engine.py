@@ -12,7 +12,7 @@ from benchloop_server.kit.services import Services
 from benchloop_server.kit.work import Run, WorkFailed
 from benchloop_server.sql import claims, work
 from benchloop_server.sql.tables import counters, work_steps
-from tests.support.worked import MICROS, PACE, Shop
+from tests.support.worked import LEASE, MICROS, PACE, Shop
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def test_another_worker_takes_over_and_repeats_no_finished_step(shop: Shop) -> N
     shop.handle("count", lambda run: _three_steps(run, seen))
     second = shop.engine("w2")
     assert not second.work_once(), "the first may still be alive"
-    shop.clock.pass_seconds(PACE.lease + 1)
+    shop.clock.pass_seconds(LEASE + 1)
     assert second.has_work()
     second.attend()
     assert second.work_once()
@@ -172,7 +172,7 @@ def test_a_worker_that_woke_up_late_writes_nothing(shop: Shop) -> None:
     second_ran: list[bool] = []
 
     def slow() -> str:
-        shop.clock.pass_seconds(PACE.lease + 1)
+        shop.clock.pass_seconds(LEASE + 1)
         other = shop.engine("w2")
         shop.handlers["count"] = type(shop.handlers["count"])(lambda _services, run: _three_steps(run, []))
         second_ran.append(other.work_once())
@@ -233,7 +233,7 @@ def test_work_that_kills_its_worker_is_given_up(shop: Shop) -> None:
     for number in range(PACE.attempts):
         with pytest.raises(Dies):
             shop.engine(f"w{number}").work_once()
-        shop.clock.pass_seconds(PACE.lease + 1)
+        shop.clock.pass_seconds(LEASE + 1)
     assert shop.engine("last").work_once()
     assert shop.standing().state == "failed"
     assert told == ["the worker ended unexpectedly in the middle of it 3 times"]
@@ -258,7 +258,7 @@ def test_a_step_that_was_finished_gives_the_work_new_attempts(shop: Shop) -> Non
                 engine.work_once()
         else:
             assert engine.work_once()
-        shop.clock.pass_seconds(PACE.lease + 1)
+        shop.clock.pass_seconds(LEASE + 1)
     assert shop.standing().state == "done"
     assert _counted(shop) == [f"step-{number}" for number in range(8)]
 
@@ -312,7 +312,7 @@ def test_the_cancelled_work_of_a_dead_worker_is_not_done(shop: Shop) -> None:
         shop.engine("w1").work_once()
     with shop.services.db.write() as connection:
         assert work.cancel(connection, "default", "count", key="a", now=shop.clock())
-    shop.clock.pass_seconds(PACE.lease + 1)
+    shop.clock.pass_seconds(LEASE + 1)
     seen: list[str] = []
     shop.handle("count", lambda run: seen.append("ran"))
     assert shop.engine("w2").work_once()
@@ -350,7 +350,7 @@ def test_the_result_of_a_finished_step_is_remembered(shop: Shop) -> None:
     shop.wish()
     with pytest.raises(Dies):
         shop.engine("w1").work_once()
-    shop.clock.pass_seconds(PACE.lease + 1)
+    shop.clock.pass_seconds(LEASE + 1)
     shop.handle("count", lambda given: answers.append(given.step("list", lambda: {"ids": ["never"]})))
     assert shop.engine("w2").work_once()
     assert answers == [{"ids": ["a", "b"]}]

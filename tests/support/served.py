@@ -6,13 +6,14 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import urllib3
 import uvicorn
+from litestar import Litestar
 
 from benchloop_server import settings, wiring
 from benchloop_server.app import create_app
@@ -27,6 +28,7 @@ class Served:
     services: Services
     url: str
     data: Path
+    app: Litestar
     keys: dict[str, str] = field(default_factory=dict)
     pool: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(retries=False, timeout=30))
 
@@ -35,6 +37,10 @@ class Served:
         if workspace not in self.keys:
             self.keys[workspace], _ = accounts.create_key(self.services.db, "test", workspace=workspace)
         return self.keys[workspace]
+
+    def use(self, services: Services) -> None:
+        """Let the server answer from these services from now on."""
+        self.services = self.app.state["services"] = services
 
     def request(self, method: str, path: str, *, workspace: str = "default", **options: Any) -> urllib3.BaseHTTPResponse:
         """One request; the body is read and never decoded by its coding. `headers`, `json`, `body`, `fields` as urllib3 takes them."""
@@ -48,11 +54,12 @@ class Served:
 
 
 @contextlib.contextmanager
-def serving(data: Path, **options: Any) -> Iterator[Served]:
-    """Serve the data folder `data` until the block ends."""
-    services = wiring.open_services(settings.load({}, data=data, **options))
+def serving(data: Path, *, environ: Mapping[str, str] | None = None, **options: Any) -> Iterator[Served]:
+    """Serve the data folder `data` until the block ends; `environ` is all of the environment that the server sees."""
+    services = wiring.open_services(settings.load(environ or {}, data=data, **options))
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(services), log_config=None, lifespan="on"))
+    app = create_app(services)
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     for _ in range(500):
@@ -60,7 +67,7 @@ def serving(data: Path, **options: Any) -> Iterator[Served]:
             break
         time.sleep(0.02)
     try:
-        yield Served(services, f"http://127.0.0.1:{listener.getsockname()[1]}", data)
+        yield Served(services, f"http://127.0.0.1:{listener.getsockname()[1]}", data, app.app)
     finally:
         server.should_exit = True
         thread.join(10)

@@ -8,12 +8,14 @@ from typing import Any
 
 from benchloop_server.adapters.engine_rows import Pace, RowEngine
 from benchloop_server.kit.services import Services
+from benchloop_server.kit.upkeep import Upkeep
 from benchloop_server.kit.work import Handler, Run
 from benchloop_server.sql import work
 from benchloop_server.sql.work import Standing, Wish
 
 MICROS = 1_000_000
-PACE = Pace(lease=10, retry=2, retry_cap=60, attempts=3, keep_days=7)
+LEASE = Upkeep().lease_seconds
+PACE = Pace(retry=2, retry_cap=60, attempts=3, keep_days=7)
 
 
 class HandClock:

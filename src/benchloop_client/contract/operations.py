@@ -66,6 +66,7 @@ OPERATIONS: dict[str, Operation] = _table(
     ("E33", "behavior_task", "GET", "/openapi/behavior/tasks/{uid}", "read"),
     ("E34", "behavior_analysis", "GET", "/openapi/behavior/tasks/{uid}/analysis", "read"),
     ("", "version", "GET", "/openapi/version", "public"),
+    ("", "status", "GET", "/openapi/status", "read"),
     ("", "groups", "GET", "/openapi/groups", "read"),
     ("", "group_put", "PUT", "/openapi/groups/{group_id}", "write"),
     ("", "group_patch", "PATCH", "/openapi/groups/{group_id}", "write"),

@@ -17,6 +17,8 @@ from benchloop_server.kit.blobs import CHUNK, BlobMissing, check_range
 class LocalBlobs:
     """A `BlobStore` in the folder `root`, as `<ab>/<cd>/<sha256>`. Files that a crash left half written stay in `root/incoming`."""
 
+    kind = "folder"
+
     def __init__(self, root: Path) -> None:
         self._root = root
         self._incoming = root / "incoming"
@@ -79,6 +81,10 @@ class LocalBlobs:
                 found = path.stat()
                 if found.st_mtime < before and SHA256.match(path.name):
                     yield path.name, found.st_size
+
+    def link(self, sha256: str, *, seconds: int) -> str | None:
+        """See `BlobStore`: a folder has no addresses."""
+        return None
 
     def delete(self, sha256: str) -> None:
         """See `BlobStore`."""

@@ -33,11 +33,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Seconds and counts: a worker silent for `lease` is dead; a failed run waits `retry`, twice as long each time, `retry_cap` at most;
-    after `attempts` runs without a finished step the work has failed; work that has ended is forgotten after `keep_days`.
+    """Seconds and counts: a failed run waits `retry`, twice as long each time, `retry_cap` at most; after `attempts` runs without a
+    finished step the work has failed; work that has ended is forgotten after `keep_days`.
     """
 
-    lease: float = 20.0
     retry: float = 2.0
     retry_cap: float = 600.0
     attempts: int = 5
@@ -101,7 +100,7 @@ class RowEngine:
             claims.forget(connection, self._worker.worker_id, now=self._services.clock())
 
     def _silent(self, now: int) -> int:
-        return now - int(self._pace.lease * _MICROS)
+        return now - int(self._services.upkeep.lease_seconds * _MICROS)
 
     def _do(self, claimed: Claim) -> None:
         began = time.monotonic()

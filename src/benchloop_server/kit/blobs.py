@@ -14,7 +14,9 @@ class BlobMissing(Exception):
 
 
 class BlobStore(Protocol):
-    """Bytes by name. A name that was put is durable when the call returns and never changes afterwards."""
+    """Bytes by name. A name that was put is durable when the call returns and never changes afterwards. `kind`: a word for people."""
+
+    kind: str
 
     def put_bytes(self, sha256: str, data: bytes) -> bool:
         """Keep `data`; False when the name is taken already (nothing is written then)."""
@@ -37,6 +39,9 @@ class BlobStore(Protocol):
         """Name and length of every blob that was stored before that moment (seconds since 1970 UTC); one that comes or goes meanwhile may
         be among them or not.
         """
+
+    def link(self, sha256: str, *, seconds: int) -> str | None:
+        """An address from which anybody can GET the blob, or a range of it, for so long; None where the store has none to give."""
 
     def delete(self, sha256: str) -> None:
         """Forget the name; no error when it is not there."""

@@ -1,4 +1,4 @@
-"""The routes without a key: version, health, and a plain answer on `/`."""
+"""The routes about the server: version, health and a plain answer on `/` without a key, and how it is doing with one."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ from litestar import MediaType, Request, get
 from litestar.handlers import HTTPRouteHandler
 
 from benchloop_client.contract.resources import Version
-from benchloop_client.contract.version import API_VERSION, FEATURES, __version__
+from benchloop_client.contract.status import ServerStatus
+from benchloop_client.contract.version import API_VERSION, __version__
 from benchloop_server.features.about import service
-from benchloop_server.http.parameters import GivenServices
+from benchloop_server.http.parameters import GivenPrincipal, GivenServices
 from benchloop_server.http.routing import operation
 
 
 @operation("version")
-async def version() -> Version:
+async def version(services: GivenServices) -> Version:
     """The server's version and what it offers beyond the documented routes."""
-    return Version(server="benchloop-server", version=__version__, api=API_VERSION, features=list(FEATURES))
+    return Version(server="benchloop-server", version=__version__, api=API_VERSION, features=service.features(services))
+
+
+@operation("status")
+def status(services: GivenServices, principal: GivenPrincipal) -> ServerStatus:
+    """What waits for the workers, which workers there are, and what is stored."""
+    return service.status(services, principal)
 
 
 @get("/", include_in_schema=False, media_type=MediaType.TEXT)
@@ -43,4 +50,4 @@ def description(request: Request) -> dict[str, object]:  # type: ignore[type-arg
     return request.app.openapi_schema.to_schema()
 
 
-ROUTES: list[HTTPRouteHandler] = [version, front, healthz, readyz, description]
+ROUTES: list[HTTPRouteHandler] = [version, status, front, healthz, readyz, description]

@@ -10,6 +10,7 @@ from litestar.handlers import HTTPRouteHandler
 from benchloop_client.contract.resources import ArtifactMembers, GroupArtifactPage, JobArtifacts
 from benchloop_server.features.artifacts import service
 from benchloop_server.http.bodies import Body, attachment, respond
+from benchloop_server.http.links import respond_or_link
 from benchloop_server.http.parameters import Cursor, GivenPrincipal, GivenServices, Limit, PathText, RequiredText, Skip
 from benchloop_server.http.routing import operation
 
@@ -26,7 +27,7 @@ def list_artifacts(services: GivenServices, principal: GivenPrincipal, job_id: P
 
 @operation("job_artifact_bytes", media_type=_GZIP)
 def get_archive(request: AnyRequest, services: GivenServices, principal: GivenPrincipal, job_id: PathText) -> Response[Any]:
-    """The job's archive, a `.tgz`; a single range of it on demand."""
+    """The job's archive, a `.tgz`; a single range of it on demand; where `Prefer: benchloop-links` asks for it, perhaps by a redirect."""
     found = service.archive(services, principal, job_id)
     body = Body(
         length=found.place.length,
@@ -36,7 +37,7 @@ def get_archive(request: AnyRequest, services: GivenServices, principal: GivenPr
         ranges=True,
         headers={"content-disposition": attachment(found.name)},
     )
-    return respond(request, body)
+    return respond_or_link(request, services, body, place=found.place)
 
 
 @operation("job_artifact_members")

@@ -9,7 +9,8 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import QueryParameter
 
 from benchloop_server.features.trajectories import service
-from benchloop_server.http.bodies import Body, attachment, framed, respond
+from benchloop_server.http.bodies import Body, attachment, framed
+from benchloop_server.http.links import respond_or_link
 from benchloop_server.http.parameters import GivenPrincipal, GivenServices, PathText
 from benchloop_server.http.routing import operation
 
@@ -39,7 +40,7 @@ def get_media(
         ranges=True,
         headers={"content-disposition": attachment(file.name)},
     )
-    return respond(request, body)
+    return respond_or_link(request, services, body, place=file.place)
 
 
 ROUTES: list[HTTPRouteHandler] = [get_trajectory, get_media]
