@@ -1,34 +1,36 @@
-"""Uploads a run: what is new or changed and nothing else, a batch of jobs at a time, each job whole or not at all."""
+"""Uploads a run: what is new or changed and nothing else, a batch of jobs at a time, each job whole or not at all.
+
+Jobs are read one after another; meanwhile the batches before are packed, sent and committed, these in the order of the run.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from benchloop_client.actions.events import Counter, Traced, Warned
-from benchloop_client.actions.push_jobs import Built, Prepared, Secrets, build, job_id_of, prepare, safe_group
-from benchloop_client.actions.push_uploads import send
+from benchloop_client.actions.push_batches import Batch, Batches, Sent
+from benchloop_client.actions.push_jobs import JobContent, Secrets, job_id_of, read, safe_group
+from benchloop_client.actions.push_secrets import look
 from benchloop_client.actions.report import Report
-from benchloop_client.actions.spool import Spool
 from benchloop_client.actions.work import Work
 from benchloop_client.contract.ids import MINTED
-from benchloop_client.contract.resources import Fingerprint, JobsCheck, JobState, JobsUpsert
-from benchloop_client.errors import ApiError, LocalError, NotFound, UsageError
+from benchloop_client.contract.resources import JobState
+from benchloop_client.errors import Cancelled, LocalError, NotFound, UsageError
 from benchloop_client.formats.detect import open_run
 from benchloop_client.formats.records import ReadOptions, Rejected, Run, RunGroup, RunJob, UnreadableRun
+from benchloop_client.transfer import pool
 
 __all__ = ["Pushed", "PushedGroup", "Request", "Secrets", "SecretsFound", "as_json", "push"]
 
-#: Jobs a batch, and bytes of their files at which a batch ends earlier.
-BATCH_JOBS = 200
-BATCH_BYTES = 64 << 20
+#: Batches that are packed and sent at once, beside the one that waits and the one that is read.
+_AT_ONCE = 2
 _HITS_SHOWN = 50
 _NOTES_SHOWN = 20
-#: Statuses that mean that one of the jobs of a batch cannot be taken, as against a server that cannot take anything.
-_ABOUT_ONE = frozenset({400, 409, 413, 422})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +101,21 @@ def push(work: Work, request: Request) -> Pushed:
             f"group id {request.group!r} can hold letters, digits, `.`, `_` and `-` only, at most 128, and begins with a letter or digit"
         )
     work.client.must_have("upload", f"the server at {work.client.settings.origin} does not take uploads")
-    run = _opened(request)
-    plans = [_plan(work, group, request.secrets) for group in run.groups]
+    plans = [_plan(work, group, request.secrets) for group in _opened(request).groups]
     hits = [hit for plan in plans for hit in plan.hits]
-    if hits and request.secrets == "stop":
+    if hits:
         raise SecretsFound(hits)
     return Pushed(tuple(_push_group(work, plan, request.secrets) for plan in plans), Report(len(plans)))
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class _Plan:
-    """What a look at every job of a group found: which have to be sent, which are there, which cannot be, and the keys and tokens."""
+    """A group, whether the server has it already, the keys and tokens that stop the push, and how many jobs there are, if that is known."""
 
     group: RunGroup
-    outcome: PushedGroup
-    changed: set[str] = field(default_factory=set)
-    hits: list[str] = field(default_factory=list)
+    known: bool
+    hits: tuple[str, ...] = ()
+    jobs: int | None = None
 
 
 def _opened(request: Request) -> Run:
@@ -133,135 +134,88 @@ def _opened(request: Request) -> Run:
 
 
 def _plan(work: Work, group: RunGroup, secrets: Secrets) -> _Plan:
-    """Read everything once, to know what changed and whether there are secrets in it; nothing is sent."""
-    plan = _Plan(group, PushedGroup(group.group_id))
+    """Where keys and tokens stop a push, everything is looked at before anything is sent."""
     known = _exists(work, group.group_id)
-    counter = Counter(work.watch, f"reading {group.group_id}", "jobs", None)
-    seen: set[str] = set()
-    plan.hits += [str(hit) for hit in safe_group(group.facts, secrets).hits]
-    notes: list[str] = []
-    for batch in _batches(_jobs(plan, seen, notes)):
-        prepared: list[Prepared] = []
-        for result in work.results(batch, lambda job: prepare(group, job, secrets), ordered=True):
-            counter.step("failed" if result.error else "read", result.item.location)
-            if result.error is not None:
-                plan.outcome.rejected.append(Rejected(result.item.location, str(result.error)))
-            elif result.value is not None:
-                prepared.append(result.value)
-        _sort_out(work, plan, prepared, known=known)
-    counter.end("read")
-    _tell(work, notes)
-    return plan
-
-
-def _jobs(plan: _Plan, seen: set[str], notes: list[str]) -> Iterator[RunJob]:
-    """The jobs of the plan's group; what the reader rejects, and what is there twice, goes to the outcome."""
-    for job in plan.group.jobs():
-        if isinstance(job, Rejected):
-            plan.outcome.rejected.append(job)
-            continue
-        job_id = job_id_of(plan.group.group_id, job)
-        if job_id in seen:
-            plan.outcome.rejected.append(Rejected(job.location, f"another job of the run has the same trial {job.facts.trial_key!r}"))
-            continue
-        seen.add(job_id)
-        notes += [f"{job.location}: {note}" for note in job.notes]
-        yield job
-
-
-def _sort_out(work: Work, plan: _Plan, prepared: list[Prepared], *, known: bool) -> None:
-    """Ask the server which of these jobs it has, and keep what is to be done for the others."""
-    states = _states(work, plan, prepared) if known else {}
-    for job in prepared:
-        state = states.get(job.job_id, "new")
-        if state == "unchanged":
-            plan.outcome.unchanged += 1
-        elif state != "refused":
-            plan.changed.add(job.job_id)
-            plan.hits += [f"{job.location}/{hit.path}:{hit.line} {hit.kind}" for hit in job.hits]
-
-
-def _states(work: Work, plan: _Plan, prepared: list[Prepared]) -> dict[str, str]:
-    """State of each job; `refused` for one whose id belongs to another group."""
-    if not prepared:
-        return {}
-    asked = JobsCheck(jobs=[Fingerprint(job_id=job.job_id, fingerprint=job.fingerprint) for job in prepared])
-    try:
-        return {result.job_id: result.state for result in work.client.jobs_check(plan.group.group_id, asked).results}
-    except ApiError as error:
-        if error.status not in _ABOUT_ONE:
-            raise
-        if len(prepared) == 1:
-            plan.outcome.rejected.append(Rejected(prepared[0].location, error.detail))
-            return {prepared[0].job_id: "refused"}
-    middle = len(prepared) // 2
-    return _states(work, plan, prepared[:middle]) | _states(work, plan, prepared[middle:])
+    if secrets != "stop":
+        return _Plan(group, known)
+    looked = look(work, group, known=known)
+    return _Plan(group, known, looked.hits, looked.jobs)
 
 
 def _push_group(work: Work, plan: _Plan, secrets: Secrets) -> PushedGroup:
-    outcome, group_id = plan.outcome, plan.group.group_id
+    group_id = plan.group.group_id
+    outcome = PushedGroup(group_id)
     group = work.client.group_put(group_id, safe_group(plan.group.facts, secrets).facts)
-    counter = Counter(work.watch, f"pushing {group_id}", "jobs", len(plan.changed))
-    wanted = (job for job in plan.group.jobs() if isinstance(job, RunJob) and job_id_of(group_id, job) in plan.changed)
-    for batch in _batches(_first_ones(group_id, wanted)):
-        with Spool() as spool:
-            built = _built(work, plan, batch, _Packing(secrets, spool))
-            _commit(work, plan, built, counter)
+    reading = _Reading(work, plan.group, outcome, Counter(work.watch, f"pushing {group_id}", "jobs", plan.jobs))
+    batches = Batches(work, group_id, known=plan.known, reread=partial(_again, plan.group, secrets))
+    try:
+        drawn = batches.of(reading.contents(secrets))
+        for result in pool.run(drawn, batches.push, width=lambda: _AT_ONCE, cancel=work.client.cancel, ordered=True):
+            if result.error is not None:
+                raise result.error
+            if result.value is not None:
+                reading.settle(result.item, result.value)
+    finally:
+        batches.end()
+    reading.end()
     outcome.expected = group.expected
     outcome.present = int(work.client.group(group_id).get("present") or 0)
     return outcome
 
 
-@dataclass(frozen=True, slots=True)
-class _Packing:
-    """How jobs are packed: what happens to secrets, and where the packed bytes lie."""
+@dataclass
+class _Reading:
+    """The jobs of a group as they are read, and what is known of them so far."""
 
-    secrets: Secrets
-    spool: Spool
+    work: Work
+    group: RunGroup
+    outcome: PushedGroup
+    counter: Counter
+    _notes: list[str] = field(default_factory=list)
+
+    def contents(self, secrets: Secrets) -> Iterator[JobContent]:
+        """Every job once, read; what cannot be read or is there twice is rejected."""
+        seen: set[str] = set()
+        for job in self.group.jobs():
+            if self.work.client.cancel.is_set():
+                raise Cancelled
+            if isinstance(job, Rejected):
+                self.outcome.rejected.append(job)
+                continue
+            job_id = job_id_of(self.group.group_id, job)
+            if job_id in seen:
+                self._reject(job, f"another job of the run has the same trial {job.facts.trial_key!r}")
+                continue
+            seen.add(job_id)
+            self._notes += [f"{job.location}: {note}" for note in job.notes]
+            try:
+                yield read(self.group, job, secrets)
+            except LocalError as error:
+                self._reject(job, str(error))
+                self.counter.step("failed", job.location)
+
+    def settle(self, batch: Batch, sent: Sent) -> None:
+        """Count what became of a batch."""
+        self.outcome.count(sent.states)
+        self.outcome.rejected += sent.rejected
+        self.counter.step("pushed", batch.contents[-1].job.location, by=len(batch.contents))
+
+    def end(self) -> None:
+        """All are read: say what the reader had to say."""
+        self.counter.end("pushed")
+        for note in islice(self._notes, _NOTES_SHOWN):
+            self.work.watch(Warned(note))
+        if len(self._notes) > _NOTES_SHOWN:
+            self.work.watch(Warned(f"… and {len(self._notes) - _NOTES_SHOWN} more of these (-v shows all)"))
+        for note in islice(self._notes, _NOTES_SHOWN, None):
+            self.work.watch(Traced(note))
+
+    def _reject(self, job: RunJob, reason: str) -> None:
+        self.outcome.rejected.append(Rejected(job.location, reason))
 
 
-def _built(work: Work, plan: _Plan, batch: Sequence[RunJob], packing: _Packing) -> list[Built]:
-    built: list[Built] = []
-    for result in work.results(batch, lambda job: build(plan.group, job, packing.secrets, packing.spool), ordered=True):
-        if result.error is not None:
-            plan.outcome.rejected.append(Rejected(result.item.location, str(result.error)))
-        elif result.value is not None:
-            built.append(result.value)
-    return built
-
-
-def _commit(work: Work, plan: _Plan, built: list[Built], counter: Counter) -> None:
-    """Send what the server lacks of a batch, then the jobs themselves."""
-    refused = send(work, [upload for job in built for upload in job.uploads])
-    good: list[Built] = []
-    for job in built:
-        error = next((refused[upload.sha256] for upload in job.uploads if upload.sha256 in refused), None)
-        if error is None:
-            good.append(job)
-        else:
-            plan.outcome.rejected.append(Rejected(job.location, str(error)))
-    _put(work, plan, good)
-    for job in built:
-        counter.step("pushed", job.location)
-
-
-def _put(work: Work, plan: _Plan, jobs: list[Built]) -> None:
-    """Commit jobs together; where one of them is refused, find out which by halves and go on with the others."""
-    if not jobs:
-        return
-    try:
-        answer = work.client.jobs_put(plan.group.group_id, JobsUpsert(jobs=[job.upsert for job in jobs]))
-    except ApiError as error:
-        if error.status not in _ABOUT_ONE:
-            raise
-        if len(jobs) == 1:
-            plan.outcome.rejected.append(Rejected(jobs[0].location, error.detail))
-            return
-        middle = len(jobs) // 2
-        _put(work, plan, jobs[:middle])
-        _put(work, plan, jobs[middle:])
-        return
-    plan.outcome.count(answer.results)
+def _again(group: RunGroup, secrets: Secrets, job: RunJob) -> JobContent:
+    return read(group, job, secrets)
 
 
 def _exists(work: Work, group_id: str) -> bool:
@@ -270,36 +224,3 @@ def _exists(work: Work, group_id: str) -> bool:
     except NotFound:
         return False
     return True
-
-
-def _batches(jobs: Iterable[RunJob]) -> Iterator[list[RunJob]]:
-    """The jobs in batches that are bounded in number and in the bytes of their files."""
-    batch: list[RunJob] = []
-    size = 0
-    for job in jobs:
-        batch.append(job)
-        size += sum(file.size for file in job.files)
-        if len(batch) >= BATCH_JOBS or size >= BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _first_ones(group_id: str, jobs: Iterable[RunJob]) -> Iterator[RunJob]:
-    """Each job once, as in the plan."""
-    seen: set[str] = set()
-    for job in jobs:
-        job_id = job_id_of(group_id, job)
-        if job_id not in seen:
-            seen.add(job_id)
-            yield job
-
-
-def _tell(work: Work, notes: Sequence[str]) -> None:
-    for note in islice(notes, _NOTES_SHOWN):
-        work.watch(Warned(note))
-    if len(notes) > _NOTES_SHOWN:
-        work.watch(Warned(f"… and {len(notes) - _NOTES_SHOWN} more of these (-v shows all)"))
-    for note in islice(notes, _NOTES_SHOWN, None):
-        work.watch(Traced(note))

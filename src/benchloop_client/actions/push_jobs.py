@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
@@ -21,7 +21,7 @@ from benchloop_client.errors import LocalError
 from benchloop_client.formats import secrets as scanner
 from benchloop_client.formats.records import RunFile, RunGroup, RunJob, RunMedia
 from benchloop_client.formats.secrets import Hit
-from benchloop_client.transfer.archive import ArchiveError, write_archive
+from benchloop_client.transfer.archive import ArchiveError, open_regular, write_archive
 
 #: What to do with keys and tokens in the run: stop before anything is sent, replace them, or send them.
 Secrets = Literal["stop", "redact", "allow"]
@@ -32,18 +32,40 @@ _ARCHIVE_IN_MEMORY = 1 << 20
 #: A file that grows while it is read is taken as it was, up to this size; it is held in memory meanwhile.
 _GROWING_LIMIT = 64 << 20
 _TRIES = 3
+#: A file up to this size is read once and held until its job is packed.
+_HELD = 256 << 10
 #: What odd data makes the libraries raise: text that is no Unicode, nesting without end, numbers out of range.
 _UNUSABLE = (ValueError, OverflowError, RecursionError, msgspec.MsgspecError)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """What the server is asked about a job, and the keys and tokens in it."""
+class HashedFile:
+    """A file with its SHA-256 (hex)."""
 
+    file: RunFile
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobContent:
+    """A job as it was read: everything that its fingerprint covers. Small files are held, large ones are read again to be packed."""
+
+    job: RunJob
     job_id: str
-    fingerprint: str
-    location: str
-    hits: tuple[Hit, ...]
+    facts: JobFacts
+    document: bytes | None
+    files: tuple[HashedFile, ...]
+    media: tuple[tuple[RunMedia, Media], ...]
+    fingerprint: str = ""
+
+    @property
+    def held(self) -> int:
+        """Bytes in memory."""
+        return len(self.document or b"") + sum(len(each.file.source) for each in self.files if isinstance(each.file.source, bytes))
+
+    def light(self) -> JobContent:
+        """The same without what it holds: what it is called and its fingerprint."""
+        return replace(self, job=replace(self.job, trajectory=None, files=()), document=None, files=(), media=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +74,7 @@ class Built:
 
     upsert: JobUpsert
     uploads: tuple[Shipment, ...]
-    location: str
+    content: JobContent
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,39 +83,6 @@ class SafeGroup:
 
     facts: GroupUpsert
     hits: tuple[Hit, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A file with its SHA-256 (hex)."""
-
-    file: RunFile
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """Everything of a job that the fingerprint covers."""
-
-    job_id: str
-    facts: JobFacts
-    document: bytes | None
-    files: tuple[_File, ...]
-    media: tuple[tuple[RunMedia, Media], ...]
-
-    @property
-    def fingerprint(self) -> str:
-        """Hex SHA-256 over facts, contents and the reader's version."""
-        source = self.facts.source
-        covered = {
-            "facts": msgspec.to_builtins(self.facts),
-            "trajectory": None if self.document is None else _sha(self.document),
-            "files": [[each.file.path, each.file.size, each.sha256, each.file.executable] for each in self.files],
-            "media": [[media.sha256, media.name] for _, media in self.media],
-            "reader": source.reader if source else None,
-            "reader_version": source.reader_version if source else None,
-        }
-        return _sha(msgspec.json.encode(covered, order="sorted"))
 
 
 def job_id_of(group_id: str, job: RunJob) -> str:
@@ -109,31 +98,45 @@ def safe_group(facts: GroupUpsert, secrets: Secrets) -> SafeGroup:
     return SafeGroup(facts, hits)
 
 
-def prepare(group: RunGroup, job: RunJob, secrets: Secrets) -> Prepared:
-    """Read a job and say what it is. Raises `LocalError` for a file, document or fact that cannot be taken."""
+def read(group: RunGroup, job: RunJob, secrets: Secrets) -> JobContent:
+    """Read a job. Raises `LocalError` for a file, document or fact that cannot be taken."""
     try:
         content = _read(group, job, secrets)
-        hits = tuple(_hits(content)) if secrets == "stop" else ()
-        return Prepared(content.job_id, content.fingerprint, job.location, hits)
+        return replace(content, fingerprint=_fingerprint(content))
     except _UNUSABLE as error:
         raise LocalError(f"it cannot be sent: {error}") from None
+    except ArchiveError as error:
+        raise LocalError(str(error)) from None
+    except OSError as error:
+        raise LocalError(f"{error.strerror or error}: {error.filename or job.location}") from None
 
 
-def build(group: RunGroup, job: RunJob, secrets: Secrets, spool: Spool) -> Built:
-    """Read a job again and pack it into the spool. Raises `LocalError` for a file, document or fact that cannot be taken."""
+def hits(content: JobContent) -> Iterator[Hit]:
+    """The keys and tokens in everything of a job that is sent. Raises `LocalError` for a file that cannot be read."""
+    try:
+        yield from scanner.scan(each.file for each in content.files)
+        yield from scanner.scan_bytes(msgspec.json.encode(content.facts), "facts")
+        if content.document is not None:
+            yield from scanner.scan_bytes(content.document, "trajectory")
+    except OSError as error:
+        raise LocalError(f"{error.strerror or error}: {error.filename or content.job.location}") from None
+
+
+def build(content: JobContent, spool: Spool, reread: Callable[[RunJob], JobContent]) -> Built:
+    """Pack a job into the spool; `reread` reads it again where a file changed since. Raises `LocalError` for a job that cannot be taken."""
     changed: Exception | None = None
     for _ in range(_TRIES):
         try:
-            return _build(group, job, secrets, spool)
+            return _build(content, spool)
         except ArchiveError as error:
-            changed = error  # a file changed between being hashed and being packed: read it anew
-        except _UNUSABLE as error:
-            raise LocalError(f"it cannot be sent: {error}") from None
+            changed = error
+            content = reread(content.job)
+        except OSError as error:
+            raise LocalError(f"{error.strerror or error}: {error.filename or content.job.location}") from None
     raise LocalError(str(changed))
 
 
-def _build(group: RunGroup, job: RunJob, secrets: Secrets, spool: Spool) -> Built:
-    content = _read(group, job, secrets)
+def _build(content: JobContent, spool: Spool) -> Built:
     uploads: list[Shipment] = []
     document = archive = None
     if content.document is not None:
@@ -153,7 +156,7 @@ def _build(group: RunGroup, job: RunJob, secrets: Secrets, spool: Spool) -> Buil
         archive=archive,
         media=[media for _, media in content.media],
     )
-    return Built(upsert, tuple(uploads), job.location)
+    return Built(upsert, tuple(uploads), content)
 
 
 def _packed(files: list[RunFile], spool: Spool) -> tuple[Content, Shipment]:
@@ -163,7 +166,7 @@ def _packed(files: list[RunFile], spool: Spool) -> tuple[Content, Shipment]:
     return Content(sha256=info.sha256, size=info.size), Shipment("archive", info.sha256, info.size, info.size, lambda: spool.read(packed))
 
 
-def _read(group: RunGroup, job: RunJob, secrets: Secrets) -> _Content:
+def _read(group: RunGroup, job: RunJob, secrets: Secrets) -> JobContent:
     job_id = job_id_of(group.group_id, job)
     redacting = secrets == "redact"
     files = tuple(_hashed(scanner.redact_file(file) if redacting else file) for file in job.files)
@@ -172,7 +175,21 @@ def _read(group: RunGroup, job: RunJob, secrets: Secrets) -> _Content:
     document = _document(group.group_id, job_id, job, [record for _, record in media])
     if redacting and document is not None:
         document = scanner.redact(document)
-    return _Content(job_id, facts, document, files, media)
+    return JobContent(job, job_id, facts, document, files, media)
+
+
+def _fingerprint(content: JobContent) -> str:
+    """Hex SHA-256 over facts, contents and the reader's version."""
+    source = content.facts.source
+    covered = {
+        "facts": msgspec.to_builtins(content.facts),
+        "trajectory": None if content.document is None else _sha(content.document),
+        "files": [[each.file.path, each.file.size, each.sha256, each.file.executable] for each in content.files],
+        "media": [[media.sha256, media.name] for _, media in content.media],
+        "reader": source.reader if source else None,
+        "reader_version": source.reader_version if source else None,
+    }
+    return _sha(msgspec.json.encode(covered, order="sorted"))
 
 
 def _document(group_id: str, job_id: str, job: RunJob, media: list[Media]) -> bytes | None:
@@ -187,28 +204,35 @@ def _document(group_id: str, job_id: str, job: RunJob, media: list[Media]) -> by
     return trajectory.encode(trajectory.stamp(shown, job_id=job_id, group_id=group_id, task_id=job.facts.task_id))
 
 
-def _hashed(file: RunFile) -> _File:
+def _hashed(file: RunFile) -> HashedFile:
     """The file with its digest. One that grows is taken as long as it was when it was listed; one that shrank as it is now."""
     if isinstance(file.source, bytes):
-        return _File(file, _sha(file.source))
+        return HashedFile(file, _sha(file.source))
+    if file.size <= _HELD:
+        return _held(file)
     digest, left = hashlib.sha256(), file.size
-    with open(file.source, "rb") as stream:
+    with open_regular(file.source) as stream:
         while left and (piece := stream.read(min(left, _PIECE))):
             digest.update(piece)
             left -= len(piece)
         grows = not left and bool(stream.read(1))
     if left:
         return _hashed(replace(file, size=file.size - left))
-    return _snapshot(file) if grows else _File(file, digest.hexdigest())
+    return _snapshot(file) if grows else HashedFile(file, digest.hexdigest())
 
 
-def _snapshot(file: RunFile) -> _File:
-    assert isinstance(file.source, Path)
+def _snapshot(file: RunFile) -> HashedFile:
     if file.size > _GROWING_LIMIT:
         raise LocalError(f"{file.path} grows while it is read and is too large to be held; push again when it is finished, or leave it out")
-    with open(file.source, "rb") as stream:
+    return _held(file)
+
+
+def _held(file: RunFile) -> HashedFile:
+    """As much of a file as there was when it was listed, held in memory."""
+    assert isinstance(file.source, Path)
+    with open_regular(file.source) as stream:
         data = stream.read(file.size)
-    return _File(replace(file, source=data, size=len(data)), _sha(data))
+    return HashedFile(RunFile(file.path, data, len(data), file.executable), _sha(data))
 
 
 def _media_record(media: RunMedia) -> Media:
@@ -217,13 +241,6 @@ def _media_record(media: RunMedia) -> Media:
         digest.update(piece)
         size += len(piece)
     return Media(sha256=digest.hexdigest(), size=size, mime_type=media.mime_type, name=media.name)
-
-
-def _hits(content: _Content) -> Iterator[Hit]:
-    yield from scanner.scan(each.file for each in content.files)
-    yield from scanner.scan_bytes(msgspec.json.encode(content.facts), "facts")
-    if content.document is not None:
-        yield from scanner.scan_bytes(content.document, "trajectory")
 
 
 def _reader(path: Path) -> Any:

@@ -43,37 +43,39 @@ class Shipment:
         return msgspec.json.encode(named) + b"\n"
 
 
-def send(work: Work, shipments: Sequence[Shipment]) -> dict[str, BenchloopError]:
+def send(work: Work, shipments: Sequence[Shipment], meter: Meter) -> dict[str, BenchloopError]:
     """Send those that the server lacks. Returns what it refused, by SHA-256; anything else that goes wrong is raised."""
     missing = _missing(work, shipments)
     refused: dict[str, BenchloopError] = {}
-    meter = _Meter(work.watch, sum(shipment.length for shipment in missing))
-    try:
-        for result in work.results(_bundles(missing), lambda bundle: _send(work, bundle, meter)):
-            if result.error is not None:
-                raise result.error
-            refused |= result.value or {}
-    finally:
-        meter.end()
+    meter.expect(sum(shipment.length for shipment in missing))
+    for result in work.results(_bundles(missing), lambda bundle: _send(work, bundle, meter)):
+        if result.error is not None:
+            raise result.error
+        refused |= result.value or {}
     return refused
 
 
-class _Meter:
+class Meter:
     """Tells whoever watches how much has left, of all bundles together. Safe between threads; what is sent again counts once at most."""
 
-    def __init__(self, watch: Watch, total: int) -> None:
-        self._watch, self._total = watch, total
-        self._sent = 0
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._sent = self._total = 0
         self._lock = threading.Lock()
+
+    def expect(self, more: int) -> None:
+        """So many bytes more will leave."""
+        with self._lock:
+            self._total += more
 
     def leaving(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """`chunks`, each counted before it leaves."""
         for chunk in chunks:
             with self._lock:
                 self._sent = min(self._sent + len(chunk), self._total)
-                sent = self._sent
-            if sent < self._total:
-                self._watch(Moved(_LABEL, sent, self._total))
+                sent, total = self._sent, self._total
+            if sent < total:
+                self._watch(Moved(_LABEL, sent, total))
             yield chunk
 
     def end(self) -> None:
@@ -107,7 +109,7 @@ def _bundles(shipments: Iterable[Shipment]) -> Iterator[list[Shipment]]:
         yield bundle
 
 
-def _send(work: Work, bundle: list[Shipment], meter: _Meter) -> dict[str, BenchloopError]:
+def _send(work: Work, bundle: list[Shipment], meter: Meter) -> dict[str, BenchloopError]:
     """Send a bundle; where the server refuses something in it, find out what by halves."""
     try:
         if len(bundle) == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -16,8 +17,8 @@ from benchloop_client.formats.jsonfile import Unreadable, listing, mapping, read
 from benchloop_client.formats.records import RunMedia
 
 _CONTINUED = re.compile(r"trajectory\.cont-([0-9]+)\.json\Z")
-#: Python's objects take several times as much memory as the JSON they come from.
-_RECENT_BYTES = 4 * 1024 * 1024
+#: Python's objects take several times as much memory as the JSON they come from; whoever takes jobs one by one needs the last one only.
+_RECENT_BYTES = 256 * 1024
 _TOTALS = ("total_prompt_tokens", "total_completion_tokens", "total_cached_tokens", "total_cost_usd", "total_steps")
 
 
@@ -57,7 +58,7 @@ class Kept:
 
 
 class Recent:
-    """The documents read last, as long as their files together are small: who takes jobs in batches need not have each read twice."""
+    """The documents read last, as long as their files together are small: who looks at a job twice need not have it read twice."""
 
     def __init__(self, limit: int = _RECENT_BYTES) -> None:
         self._limit = limit
@@ -77,7 +78,7 @@ class Recent:
 def continuations(folder: Path) -> list[str]:
     """The names of `trajectory.cont-N.json` in a folder, by N."""
     try:
-        found = [(int(match.group(1)), entry.name) for entry in folder.iterdir() if (match := _CONTINUED.match(entry.name))]
+        found = [(int(match.group(1)), name) for name in os.listdir(folder) if (match := _CONTINUED.match(name))]  # noqa: PTH208
     except OSError:
         return []
     return [name for _, name in sorted(found)]

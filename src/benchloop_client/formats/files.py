@@ -25,8 +25,8 @@ def collect(root: Path, allowed: tuple[str, ...], options: ReadOptions) -> Colle
     """The regular files under `root` whose first path segment is in `allowed`, within the limits of `options`."""
     found = Collected()
     taken = 0
-    for path, place in _walk(root, allowed, options, found.notes):
-        file = regular(root, place, path)
+    for path, entry in _walk(root, allowed, options, found.notes):
+        file = _regular_entry(root, entry, path)
         if file is None:
             found.notes.append(f"{path} is a link that leaves the folder, or no regular file")
         elif file.size > options.max_file_bytes:
@@ -105,32 +105,46 @@ def archive_name(relative: str) -> str:
     return "".join(shown)
 
 
-def _walk(root: Path, allowed: tuple[str, ...], options: ReadOptions, notes: list[str]) -> Iterator[tuple[str, Path]]:
+def _regular_entry(root: Path, entry: os.DirEntry[str], path: str) -> RunFile | None:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return regular(root, Path(entry.path), path)
+    return RunFile(path=path, source=Path(entry.path), size=status.st_size, executable=bool(status.st_mode & stat.S_IXUSR))
+
+
+def _walk(root: Path, allowed: tuple[str, ...], options: ReadOptions, notes: list[str]) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """Archive path and place of each candidate; linked folders are not entered."""
     try:
         with os.scandir(root) as entries:
-            there = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries if entry.name in allowed}
+            there = sorted((entry for entry in entries if entry.name in allowed), key=_by_name)
     except OSError as error:
         notes.append(f"the folder cannot be listed: {error.strerror}")
         return
-    for name in sorted(there):
-        if there[name]:
-            yield from _below(root, name, options, notes)
-        elif not excluded(name, options.exclude):
-            yield name, root / name
+    for entry in there:
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(entry.path, entry.name, options, notes)
+        elif not excluded(entry.name, options.exclude):
+            yield entry.name, entry
 
 
-def _below(root: Path, folder: str, options: ReadOptions, notes: list[str]) -> Iterator[tuple[str, Path]]:
+def _below(place: str, folder: str, options: ReadOptions, notes: list[str]) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """The files of one folder by name, then those of its folders."""
     try:
-        with os.scandir(root / folder) as entries:
-            listed = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
+        with os.scandir(place) as entries:
+            listed = sorted(entries, key=_by_name)
     except OSError as error:
         notes.append(f"{archive_name(folder)} cannot be listed: {error.strerror}")
         return
-    for name, is_folder in listed:
-        place = f"{folder}/{name}"
-        if is_folder:
-            yield from _below(root, place, options, notes)
-        elif not excluded(archive_name(place), options.exclude):
-            yield archive_name(place), root / place
+    for entry in listed:
+        path = f"{folder}/{entry.name}"
+        if entry.is_dir(follow_symlinks=False):
+            yield from _below(entry.path, path, options, notes)
+        elif not excluded(archive_name(path), options.exclude):
+            yield archive_name(path), entry
+
+
+def _by_name(entry: os.DirEntry[str]) -> str:
+    return entry.name

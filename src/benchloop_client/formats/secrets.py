@@ -40,9 +40,19 @@ _RULES: tuple[tuple[str, tuple[bytes, ...], bytes, bool], ...] = (
 )
 #: Plain searches and then one match at the place are many times faster than one alternation over every byte.
 _MARKS = tuple((mark, re.compile(pattern), kind, edge) for kind, marks, pattern, edge in _RULES for mark in marks)
+#: The same for a first glance, which does not look at what stands before: a few letters that several rules have in common, where in a match
+#: they stand, and the pattern.
+_SHARED = ((b"IA", 2, "aws-key-id"), (b"gh", 0, "github-token"), (b"github_pat_", 0, "github-token"), (b"sk-", 0, "openai-key"))
+_GLANCES = tuple(
+    (letters, back, re.compile(pattern))
+    for kind, marks, pattern, _ in _RULES
+    for letters, back in ([(mark, at) for mark, at, of in _SHARED if of == kind] or [(mark, 0) for mark in marks])
+)
 #: The one rule whose beginning is written in many ways; looked for in a lower-case copy.
 _AWS_MARKS = (b"aws_secret", b"awssecret")
 _AWS = re.compile(rb"(?i:aws_?secret_?(?:access_?)?key)(?:\\+[\"nrt]|[\"'\s:=]){1,8}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+#: Escapes of JSON behind which a part of a token can hide: of blanks and of ASCII characters but `<`, `>` and `&`.
+_HIDDEN = re.compile(rb"\\u00(?:0[9aAdD]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7])")
 #: What may stand before a token that needs an edge; `\n` and the like end in a letter when JSON escapes them.
 _EDGE = re.compile(rb"(?:(?<![A-Za-z0-9_])|(?<=\\[nrt]))")
 _PLACEHOLDER = re.compile(
@@ -68,6 +78,17 @@ def scan(files: Iterable[RunFile]) -> Iterator[Hit]:
             yield from scan_bytes(file.source, file.path)
         else:
             yield from scan_file(file.source, file.path)
+
+
+def suspicious(data: bytes) -> bool:
+    """Whether a JSON or text file might hold a secret, in whatever way it is written: True too often rather than too seldom. What was read
+    from a file that is not suspicious has no hits either.
+    """
+    if b"\\u00" in data and _HIDDEN.search(data) is not None:
+        return True
+    if b"\\/" in data and suspicious(data.replace(b"\\/", b"/")):
+        return True
+    return any(_occurs(letters, back, pattern, data) for letters, back, pattern in _GLANCES) or any(True for _ in _aws_matches(data))
 
 
 def scan_bytes(data: bytes, path: str) -> Iterator[Hit]:
@@ -118,6 +139,16 @@ def _matches(data: bytes) -> Iterator[tuple[int, int, str]]:
             yield start, end, kind
 
 
+def _occurs(letters: bytes, back: int, pattern: re.Pattern[bytes], data: bytes) -> bool:
+    """Whether the pattern matches `back` before one of the places of the letters, whatever stands in front."""
+    at = data.find(letters)
+    while at >= 0:
+        if at >= back and pattern.match(data, at - back) is not None:
+            return True
+        at = data.find(letters, at + 1)
+    return False
+
+
 def _marked(data: bytes) -> Iterator[tuple[int, int, str]]:
     for mark, pattern, kind, edge in _MARKS:
         at = data.find(mark)
@@ -129,13 +160,19 @@ def _marked(data: bytes) -> Iterator[tuple[int, int, str]]:
 
 
 def _aws_secrets(data: bytes) -> Iterator[tuple[int, int, str]]:
+    for match in _aws_matches(data):
+        if not _is_placeholder(match.group(), "aws-secret-key"):
+            yield match.end() - 40, match.end(), "aws-secret-key"
+
+
+def _aws_matches(data: bytes) -> Iterator[re.Match[bytes]]:
     lowered = data.lower()
     for mark in _AWS_MARKS:
         at = lowered.find(mark)
         while at >= 0:
             match = _AWS.match(data, at)
-            if match is not None and not _is_placeholder(match.group(), "aws-secret-key"):
-                yield match.end() - 40, match.end(), "aws-secret-key"
+            if match is not None:
+                yield match
             at = lowered.find(mark, at + len(mark))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from benchloop_client.formats.files import Collected, collect, excluded
 from benchloop_client.formats.harbor.facts import TrialFiles, trial_facts
 from benchloop_client.formats.harbor.layout import TrialRef, folders
 from benchloop_client.formats.jsonfile import Unreadable, find_object, listing, mapping, text
-from benchloop_client.formats.records import ReadOptions, Rejected, RunFile, RunJob, RunMedia
+from benchloop_client.formats.records import JobSource, ReadOptions, Rejected, RunFile, RunJob, RunMedia
 
 #: What Harbor's own upload takes from a trial's folder.
 ALLOWED = (
@@ -31,6 +32,15 @@ ALLOWED = (
     "steps",
 )
 _TRAJECTORY = "trajectory.json"
+
+
+def trial_source(ref: TrialRef, options: ReadOptions) -> JobSource:
+    """The files that a trial is read from."""
+    if ref.folder is None:
+        raw = msgspec.json.encode(ref.embedded)
+        return JobSource(ref.name, (RunFile("result.json", raw, len(raw)),), complete=True)
+    found = collect(ref.folder, ALLOWED, options)
+    return JobSource(ref.name, tuple(found.files), complete=not found.notes and not options.exclude)
 
 
 def read_trial(ref: TrialRef, run_id: str, options: ReadOptions, recent: Recent) -> Iterator[RunJob | Rejected]:
@@ -101,14 +111,18 @@ def _without_excluded(segment: Segment, options: ReadOptions) -> Segment:
 
 def _segments(folder: Path, trial: TrialFiles) -> list[Segment]:
     """`agent/trajectory.json` and what continues it, or one such set for each trial step."""
-    if (folder / "agent" / _TRAJECTORY).exists():
+    if _has_document(folder / "agent"):
         return [Segment(folder, "agent", (_TRAJECTORY, *continuations(folder / "agent")))]
     found = []
     for name in _step_names(folder, trial):
         agent = folder / "steps" / name / "agent"
-        if (agent / _TRAJECTORY).exists():
+        if _has_document(agent):
             found.append(Segment(folder, f"steps/{name}/agent", (_TRAJECTORY, *continuations(agent)), name))
     return found
+
+
+def _has_document(agent: Path) -> bool:
+    return os.path.exists(f"{agent}/{_TRAJECTORY}")  # noqa: PTH110 - this runs several times for every job
 
 
 def _step_names(folder: Path, trial: TrialFiles) -> list[str]:
@@ -123,8 +137,10 @@ def _media(ref: TrialRef, document: Kept, options: ReadOptions) -> list[RunMedia
     """Files that the trajectory shows. Those of several trial steps are written from the trial's folder, others from `agent/`."""
     assert ref.folder is not None
     normal = document().document
-    base = "agent" if (ref.folder / "agent" / _TRAJECTORY).exists() else ""
+    base = "agent" if _has_document(ref.folder / "agent") else ""
     found = find_media(normal, ref.folder, base)
+    if not found:
+        return []
     root = ref.folder.resolve()
     return [
         media
