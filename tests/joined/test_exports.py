@@ -10,7 +10,9 @@ import urllib3
 
 from benchloop_client.contract.compression import decode
 from benchloop_client.contract.trajectory import is_absent
-from tests.support.pushing import Sent, document, push
+from benchloop_server.features.exports import manifest
+from benchloop_server.features.reclaim import service as reclaim
+from tests.support.pushing import Sent, document, push, sha
 from tests.support.served import Served
 
 ZSTD = {"Accept-Encoding": "zstd"}
@@ -128,15 +130,54 @@ def test_an_unknown_group_and_a_foreign_one_are_404(served: Served) -> None:
         assert served.get(f"/openapi/groups/g1/{path}", workspace="other").status == 404
 
 
-def test_a_name_is_stale_once_the_group_has_changed(served: Served) -> None:
+def test_a_name_keeps_what_it_named_when_the_group_changes(served: Served) -> None:
+    sent = jobs(4)
+    push(served, *sent)
+    before = export(served)
+    content = body(served.get(before["download_url"]))
+    push(served, Sent("j1", document=document("j1", "g1", text="other")), Sent("j9", document=document("j9", "g1")))
+    for forgotten in (False, True):
+        if forgotten:  # as after a restart
+            served.services.recent.clear()
+        after = export(served)
+        assert before["download_job_name"] != after["download_job_name"]
+        assert body(served.get(before["download_url"])) == content != body(served.get(after["download_url"]))
+        assert body(served.get(before["download_url"], headers=ZSTD)) == content
+        state = served.get(f"/openapi/groups/g1/trace-trajectory/download/{before['download_job_name']}")
+        assert json.loads(state.data) == before
+
+
+def test_a_name_ends_when_its_bytes_are_given_back(served: Served) -> None:
     push(served, *jobs(2))
     before = export(served)
-    push(served, Sent("j9", document=document("j9", "g1")))
-    after = export(served)
-    assert before["download_job_name"] != after["download_job_name"]
+    push(served, Sent("j1", document=document("j1", "g1", text="other")))
+    for _ in range(2):
+        reclaim.collect(served.services, grace_hours=0)
+    served.services.recent.clear()
     assert served.get(before["download_url"]).status == 404
-    assert served.get(f"/openapi/groups/g1/trace-trajectory/download/{before['download_job_name']}").status == 404
-    assert served.get(after["download_url"]).status == 200
+    assert served.get(export(served)["download_url"]).status == 200
+
+
+def test_a_name_belongs_to_its_group_and_workspace(served: Served) -> None:
+    push(served, *jobs(2), Sent("k", group_id="g2", document=document("k", "g2")))
+    for workspace in ("default", "other"):
+        push(served, Sent("j1", document=document("j1", "g1")), workspace=workspace)
+    name = export(served)["download_job_name"]
+    served.services.recent.clear()
+    assert served.get(f"/openapi/groups/g1/trace-trajectory/file/{name}").status == 200
+    assert served.get(f"/openapi/groups/g2/trace-trajectory/file/{name}").status == 404
+    assert served.get(f"/openapi/groups/g1/trace-trajectory/file/{name}", workspace="other").status == 404
+
+
+def test_a_forged_name_gives_nobody_what_is_not_theirs(served: Served) -> None:
+    push(served, *jobs(2))
+    push(served, Sent("mine", document=document("mine", "g1")), workspace="other")
+    stolen = manifest.Row("mine", sha(jobs(2)[0].document or b""), len(jobs(2)[0].document or b""))
+    kept = manifest.Manifest(workspace_id="other", group_id="g1", version="0" * 40, day=0, rows=[stolen])
+    for raw in (manifest.encoded(kept), b"no manifest", manifest.encoded(kept)[:-3]):
+        served.services.blobs.put_bytes(sha(raw), raw)
+        for workspace in ("default", "other"):
+            assert served.get(f"/openapi/groups/g1/trace-trajectory/file/export-{sha(raw)}", workspace=workspace).status == 404
 
 
 def test_if_none_match(served: Served) -> None:

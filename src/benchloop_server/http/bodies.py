@@ -142,8 +142,9 @@ async def _in_threads(chunks: Iterator[bytes], source: Iterator[bytes], limiter:
 
 
 async def _nothing() -> AsyncIterator[bytes]:
-    for nothing in ():
-        yield nothing
+    no_chunks: tuple[bytes, ...] = ()
+    for chunk in no_chunks:
+        yield chunk
 
 
 def _close(source: Iterator[bytes]) -> None:

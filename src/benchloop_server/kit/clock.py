@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 Clock = Callable[[], int]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_NAIVE_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - a zone would only be cut off again
 _MICROSECOND = timedelta(microseconds=1)
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(?:([Zz])|([+-])(\d\d):(\d\d))\Z", re.ASCII)
 
@@ -22,7 +23,7 @@ def system_clock() -> int:
 
 def format_time(micros: int) -> str:
     """`micros` as `2026-01-31T12:00:00.000000Z`; texts sort as the times do."""
-    return (_EPOCH + micros * _MICROSECOND).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
+    return (_NAIVE_EPOCH + timedelta(microseconds=micros)).isoformat(timespec="microseconds") + "Z"
 
 
 def format_optional(micros: int | None) -> str | None:

@@ -11,6 +11,7 @@ from benchloop_server.kit.clock import Clock, system_clock
 from benchloop_server.kit.db import Database
 from benchloop_server.kit.limits import Limits
 from benchloop_server.kit.principal import Principal
+from benchloop_server.kit.recent import Recent
 from benchloop_server.kit.upkeep import Upkeep
 
 
@@ -27,3 +28,4 @@ class Services:
     clock: Clock = system_clock
     limits: Limits = field(default_factory=Limits)
     upkeep: Upkeep = field(default_factory=Upkeep)
+    recent: Recent = field(default_factory=Recent)

@@ -59,6 +59,13 @@ class Plan:
         return line
 
     @property
+    def held(self) -> int:
+        """About how many bytes of memory the plan takes."""
+        return (
+            len(self._ids) + len(self) * (5 * 8 + 8 + 1 + 2 * _DIGEST) + sum(map(len, self._own.values())) + 100 * len(self._blob_numbers)
+        )
+
+    @property
     def etag(self) -> str:
         """The version, quoted: the same for the same body, since the lines hold the digest of everything between them."""
         return f'"bulk-{self._version.hexdigest()[:40]}"'

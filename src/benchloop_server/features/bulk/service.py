@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from benchloop_client.contract.bulk import BULK_KINDS, BulkItem
-from benchloop_client.contract.summaries import JobMeta
 from benchloop_client.contract.trajectory import absent_document
 from benchloop_server.features.bulk import repository
 from benchloop_server.features.bulk.plan import ItemKind, Plan, name_of
@@ -24,7 +23,7 @@ from benchloop_server.kit.pieces import cut, stream
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.spool import Spool
-from benchloop_server.kit.verified import Place, read_whole
+from benchloop_server.kit.verified import DamagedBlob, Place, read_whole
 from benchloop_server.sql.identities import unrecorded_of
 from benchloop_server.sql.places import place_of
 from benchloop_server.sql.records import ServedInfo
@@ -44,8 +43,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Bulk:
-    """A planned body. One of metadata is in `spool`, unless only the plan was asked for."""
+    """A planned body. One of metadata is in `spool`, unless only the plan was asked for. `key`: where it is among the recent ones."""
 
+    key: Hashable
     plan: Plan
     spool: Spool | None = None
 
@@ -54,23 +54,39 @@ def plan(services: Services, principal: Principal, asked: Asked, *, body: bool) 
     """Plan what is asked for; without `body` only version, length and index can be had. Raises `DomainError` (404): kind, group or task."""
     if asked.kind not in BULK_KINDS:
         raise not_found("bulk kind", asked.kind)
-    job_ids = downloads.get(services, principal, asked.task_id).job_ids if asked.task_id else None
+    task = downloads.get(services, principal, asked.task_id) if asked.task_id else None
     with services.db.read() as connection:
-        if job_ids is None:
-            groups.require(connection, principal, asked.group_id)
+        version = groups.version(connection, principal, asked.group_id if task is None else str(task.group_id))
+    key = ("bulk", principal.workspace_id, asked, version, body and asked.kind == "metadata")
+    job_ids = None if task is None else task.job_ids
+
+    def make() -> Bulk:
+        spool = Spool(services.scratch) if body and asked.kind == "metadata" else None
+        return Bulk(key, _plan(services, principal, asked, job_ids, spool), spool)
+
+    return services.recent.get(key, make, weight=lambda made: made.plan.held)
+
+
+def _plan(services: Services, principal: Principal, asked: Asked, job_ids: Sequence[str] | None, spool: Spool | None) -> Plan:
+    with services.db.read() as connection:
         if asked.kind == "metadata":
-            return _metadata(jobs.metas(connection, principal, group_id=asked.group_id, job_ids=job_ids), services if body else None)
+            return _metadata(jobs.meta_texts(connection, principal, group_id=asked.group_id, job_ids=job_ids), spool)
         if asked.kind == "artifacts":
-            return Bulk(_artifacts(_rows(connection, principal, "archive", asked, job_ids)))
-        return Bulk(_trajectories(services, _rows(connection, principal, "trajectory", asked, job_ids)))
+            return _artifacts(_rows(connection, principal, "archive", asked, job_ids))
+        return _trajectories(services, _rows(connection, principal, "trajectory", asked, job_ids))
 
 
 def body_bytes(services: Services, bulk: Bulk, *, start: int, stop: int) -> Iterator[bytes]:
     """Bytes `start` to `stop` (not included) of the body, verified."""
     if bulk.spool is not None:
-        return bulk.spool.read(start, stop)
+        yield from bulk.spool.read(start, stop)
+        return
     first, before = bulk.plan.find(start)
-    return stream(cut(bulk.plan.pieces(first), start - before, stop - before), services.blobs)
+    try:
+        yield from stream(cut(bulk.plan.pieces(first), start - before, stop - before), services.blobs)
+    except DamagedBlob:
+        services.recent.forget(bulk.key)  # perhaps it only lies elsewhere by now
+        raise
 
 
 def _rows(
@@ -120,15 +136,14 @@ def _artifacts(rows: Iterable[tuple[str, Row[Any] | None]]) -> Plan:
     return planned
 
 
-def _metadata(metas: Iterable[tuple[str, JobMeta | None]], services: Services | None) -> Bulk:
-    planned, spool = Plan("metadata"), Spool(services.scratch) if services else None
-    for job_id, meta in metas:
-        text = b"" if meta is None else msgspec.json.encode(meta)
-        line = planned.add(_nothing("metadata", job_id, gone=True) if meta is None else _own("metadata", job_id, text))
+def _metadata(texts: Iterable[tuple[str, bytes | None]], spool: Spool | None) -> Plan:
+    planned = Plan("metadata")
+    for job_id, text in texts:
+        line = planned.add(_nothing("metadata", job_id, gone=True) if text is None else _own("metadata", job_id, text))
         if spool is not None:
             spool.write(line)
-            spool.write(text)
-    return Bulk(planned, spool)
+            spool.write(text or b"")
+    return planned
 
 
 def _own(kind: ItemKind, job_id: str, text: bytes, *, absent: bool = False) -> BulkItem:

@@ -1,4 +1,4 @@
-"""What an export holds, frozen: each job's id and where its document is, in about 120 bytes a job, so that any group fits in memory."""
+"""What an export holds, frozen: each job's id and where its document is, in about 150 bytes a job, so that any group fits in memory."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ class Plan:
         self.group_id = group_id
         self._ids = bytearray()
         self._ends = array("Q")
-        self._digests = bytearray()
+        self._digests, self._sources = bytearray(), bytearray()
         self._documents, self._offsets, self._stored, self._packs = array("Q"), array("Q"), array("Q"), array("L")
         self._names: dict[str, int] = {}
         #: Documents that stand for trajectories that were not recorded, and before which of the others each one comes.
         self._absent: list[tuple[int, bytes]] = []
 
-    def add(self, job_id: str, place: Place, *, document_bytes: int) -> None:
-        """The next job: at `place` are the frames of its document without the first byte."""
+    def add(self, job_id: str, place: Place, *, source: str, document_bytes: int) -> None:
+        """The next job: at `place` are the frames of its document without the first byte; `source` (hex) is the upload's name."""
         self._ids += job_id.encode()
         self._ends.append(len(self._ids))
         self._digests += bytes.fromhex(place.sha256)
+        self._sources += bytes.fromhex(source)
         self._documents.append(document_bytes)
         self._offsets.append(place.offset)
         self._stored.append(place.length)
@@ -51,14 +52,28 @@ class Plan:
         """How many trajectories there are."""
         return len(self._ends)
 
+    @property
+    def held(self) -> int:
+        """About how many bytes of memory the plan takes."""
+        absent = sum(len(document) + 100 for _, document in self._absent)
+        return len(self._ids) + self.recorded * (4 * 8 + 8 + 2 * _DIGEST) + absent + 100 * len(self._names)
+
     @cached_property
-    def name(self) -> str:
+    def version(self) -> str:
         """The same for the same content, another for any other."""
         digest = hashlib.sha256(b"%s\0%s\0%s" % (self.group_id.encode(), self._ids, self._ends.tobytes()))
         digest.update(self._digests)
         for number, document in self._absent:
             digest.update(b"\0%d\0%s" % (number, document))
-        return f"export-{digest.hexdigest()[:40]}"
+        return digest.hexdigest()[:40]
+
+    def sources(self) -> Iterator[tuple[str, str, int]]:
+        """(job id, name of the upload, length of the document) of every trajectory."""
+        start = 0
+        for number, end in enumerate(self._ends):
+            source = self._sources[number * _DIGEST : (number + 1) * _DIGEST].hex()
+            yield self._ids[start:end].decode(), source, self._documents[number]
+            start = end
 
     def rows(self) -> Iterator[Segment]:
         """E14: one line a job, the document with `job_id` in front of its own keys. Jobs without a trajectory have no line: their ids

@@ -26,6 +26,11 @@ def exists(connection: Connection, principal: Principal, group_id: str) -> bool:
     return connection.execute(select(groups.c.group_id).where(*_mine(principal, group_id))).first() is not None
 
 
+def changed(connection: Connection, principal: Principal, group_id: str) -> int | None:
+    """When the group last changed."""
+    return connection.execute(select(groups.c.updated_at).where(*_mine(principal, group_id))).scalar()
+
+
 def hold(connection: Connection, principal: Principal, group_id: str) -> bool:
     """As `exists`; until the transaction ends nobody else changes or deletes the group. SQLite's writers have the file to themselves."""
     return connection.execute(select(groups.c.group_id).where(*_mine(principal, group_id)).with_for_update()).first() is not None

@@ -33,6 +33,14 @@ def require(connection: Connection, principal: Principal, group_id: str) -> None
         raise not_found("group", group_id)
 
 
+def version(connection: Connection, principal: Principal, group_id: str) -> int:
+    """A number that is another one after every change of the group's jobs. Raises `DomainError` (404)."""
+    found = repository.changed(connection, principal, group_id)
+    if found is None:
+        raise not_found("group", group_id)
+    return found
+
+
 def hold(connection: Connection, principal: Principal, group_id: str) -> None:
     """As `require`, for a transaction that writes: nobody deletes the group before it ends."""
     if not repository.hold(connection, principal, group_id):

@@ -57,14 +57,14 @@ def meta(services: Services, principal: Principal, job_id: str) -> JobMeta:
         return shapes.meta_of(find(connection, principal, job_id))
 
 
-def metas(
+def meta_texts(
     connection: Connection, principal: Principal, *, group_id: str, job_ids: Iterable[str] | None = None
-) -> Iterator[tuple[str, JobMeta | None]]:
-    """(id, what the source said) of every job of a group in list order, or of the jobs with these ids, None for one that is not there; read
+) -> Iterator[tuple[str, bytes | None]]:
+    """(id, E29 as it is sent) of every job of a group in list order, or of the jobs with these ids, None for one that is not there; read
     in pages inside the caller's transaction.
     """
     for job_id, row in repository.whole(connection, principal, group_id=group_id, job_ids=job_ids):
-        yield job_id, None if row is None else shapes.meta_of(row)
+        yield job_id, None if row is None else shapes.meta_text(row)
 
 
 def window(connection: Connection, principal: Principal, wanted: JobFilter, *, window: Window) -> Rows:

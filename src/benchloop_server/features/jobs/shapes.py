@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -41,15 +42,28 @@ def duration_s(row: Any) -> float | None:
 
 def meta_of(row: Any) -> JobMeta:
     """The record of E29."""
+    return _meta(row, msgspec.json.decode)
+
+
+def meta_text(row: Any) -> bytes:
+    """The record of E29 as it is sent. What is JSON already is not read for it."""
+    return msgspec.json.encode(_meta(row, _as_it_is))
+
+
+def _as_it_is(text: str) -> msgspec.Raw:
+    return msgspec.Raw(text.encode())
+
+
+def _meta(row: Any, read: Callable[[str], Any]) -> JobMeta:
     names = (
         *("job_id", "group_id", "task_id", "trial_key", "attempt", "step", "instance_id", "template", "model", "agent", "agent_version"),
         *("fingerprint", "trajectory_sha256", "archive_sha256"),
     )
     return JobMeta(
         **{name: getattr(row, name) for name in names},
-        source=None if row.source_json is None else msgspec.json.decode(row.source_json),
-        phases=msgspec.json.decode(row.phases_json),
-        meta=msgspec.json.decode(row.meta_json),
+        source=None if row.source_json is None else read(row.source_json),
+        phases=read(row.phases_json),
+        meta=read(row.meta_json),
         created_at=format_time(row.created_at),
         updated_at=format_time(row.updated_at),
     )
