@@ -19,8 +19,9 @@ class Unreadable(ValueError):
 def read_bytes(path: Path, limit: int = MAX_JSON_BYTES) -> bytes:
     """The file's bytes. Raises `Unreadable` when it is too large or cannot be opened."""
     try:
-        with path.open("rb") as stream:
-            raw = stream.read(limit + 1)
+        with open(path, "rb") as stream:
+            # Room is made for as much as is asked for: not for the limit.
+            raw = stream.read(min(os.fstat(stream.fileno()).st_size, limit) + 1)
     except OSError as error:
         raise Unreadable(f"cannot be read: {error.strerror or error}") from None
     if len(raw) > limit:

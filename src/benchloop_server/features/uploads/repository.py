@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from benchloop_server.kit.principal import Principal
@@ -15,9 +15,6 @@ from benchloop_server.sql.tables import counters, uploads
 
 #: Names in one query; SQLite and PostgreSQL both take far more.
 _BATCH = 500
-_FOUND = select(uploads.c.size, uploads.c.unused_since).where(
-    uploads.c.workspace_id == bindparam("workspace"), uploads.c.kind == bindparam("kind"), uploads.c.sha256 == bindparam("sha256")
-)
 _INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
@@ -41,19 +38,14 @@ class Kept:
     info_json: str
 
 
-def known(connection: Connection, principal: Principal, kind: str, sha256: Iterable[str]) -> dict[str, bool]:
-    """Which of these the caller's workspace has, and whether each is marked as unused (see `features.reclaim`)."""
-    found: dict[str, bool] = {}
+def find(connection: Connection, principal: Principal, kind: str, sha256: Iterable[str]) -> dict[str, Found]:
+    """Those of these that the caller's workspace has."""
+    found: dict[str, Found] = {}
+    columns = (uploads.c.sha256, uploads.c.size, uploads.c.unused_since)
     for chunk in _chunks(sha256):
-        rows = connection.execute(select(uploads.c.sha256, uploads.c.unused_since).where(*_of_these(principal, kind, chunk)))
-        found |= {row.sha256: row.unused_since is not None for row in rows}
+        rows = connection.execute(select(*columns).where(*_of_these(principal, kind, chunk)))
+        found |= {row.sha256: Found(size=int(row.size), forsaken=row.unused_since is not None) for row in rows}
     return found
-
-
-def find(connection: Connection, principal: Principal, kind: str, sha256: str) -> Found | None:
-    """What the caller's workspace has under this name."""
-    row = connection.execute(_FOUND, {"workspace": principal.workspace_id, "kind": kind, "sha256": sha256}).first()
-    return None if row is None else Found(size=int(row.size), forsaken=row.unused_since is not None)
 
 
 def count_on(connection: Connection, principal: Principal, kind: str, sha256: Iterable[str]) -> None:
@@ -69,7 +61,7 @@ def hold_blobs(connection: Connection) -> None:
 
 def add(connection: Connection, principal: Principal, kept: Sequence[Kept], *, now: int) -> set[tuple[str, str]]:
     """Write the rows of those that the workspace does not have yet; returns (kind, sha256) of these."""
-    had = {(kind, name) for kind in {item.kind for item in kept} for name in known(connection, principal, kind, _names(kept, kind))}
+    had = {(kind, name) for kind in {item.kind for item in kept} for name in find(connection, principal, kind, _names(kept, kind))}
     new = {(item.kind, item.sha256): _values(item, principal, now) for item in kept if (item.kind, item.sha256) not in had}
     if new:
         # Another process may be writing the same upload: then its row stands, and says the same.

@@ -5,6 +5,7 @@ until a job that names it is committed.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import get_args
 
@@ -12,7 +13,7 @@ from benchloop_client.contract.errors import Code
 from benchloop_client.contract.ids import SHA256
 from benchloop_client.contract.resources import Uploaded, UploadKind, UploadsCheck, UploadsMissing
 from benchloop_server.features.uploads import repository
-from benchloop_server.features.uploads.bundle import BadBundle, Begin, Data, Parser
+from benchloop_server.features.uploads.bundle import BadBundle, Begin, Data, Item, Parser
 from benchloop_server.features.uploads.receiving import Claim, Judged, Receiver, limit_of
 from benchloop_server.features.uploads.repository import Found, Kept
 from benchloop_server.kit.errors import DomainError, bad_request, not_found, unprocessable
@@ -35,11 +36,11 @@ def check(services: Services, principal: Principal, asked: UploadsCheck) -> Uplo
         if not SHA256.match(name):
             raise unprocessable(f"{name!r} is not a SHA-256 in hex")
     with services.db.read() as connection:
-        known = repository.known(connection, principal, asked.kind, asked.sha256)
-    if any(known.values()):
+        known = repository.find(connection, principal, asked.kind, asked.sha256)
+    if any(found.forsaken for found in known.values()):
         with services.db.write() as connection:
             repository.count_on(connection, principal, asked.kind, known)
-            known = repository.known(connection, principal, asked.kind, asked.sha256)
+            known = repository.find(connection, principal, asked.kind, asked.sha256)
     return UploadsMissing(missing=[name for name in dict.fromkeys(asked.sha256) if name not in known])
 
 
@@ -53,6 +54,18 @@ class Intake:
         self._taken = 0
         self._packer = Packer(services.blobs, services.scratch)
         self._items: list[tuple[Claim, Judged | int]] = []
+        self._looked_up: dict[tuple[str, str], Found | None] = {}
+
+    def foresee(self, items: Iterable[Item]) -> None:
+        """Look up in one go what several uploads that are about to begin will ask for."""
+        by_kind: dict[str, list[str]] = {}
+        for item in items:
+            by_kind.setdefault(item.kind, []).append(item.sha256)
+        self._looked_up = {}
+        for kind, names in by_kind.items():
+            with self._services.db.read() as connection:
+                found = repository.find(connection, self._principal, kind, names)
+            self._looked_up |= {(kind, name): found.get(name) for name in names}
 
     def begin(self, claim: Claim) -> None:
         """An upload starts. One that the workspace has already is read past."""
@@ -101,12 +114,16 @@ class Intake:
         self._packer.drop()
 
     def _find(self, claim: Claim) -> Found | None:
-        with self._services.db.read() as connection:
-            found = repository.find(connection, self._principal, claim.kind, claim.sha256)
+        kind, name = claim.kind, claim.sha256
+        if (kind, name) in self._looked_up:
+            found = self._looked_up[kind, name]
+        else:
+            with self._services.db.read() as connection:
+                found = repository.find(connection, self._principal, kind, [name]).get(name)
         if found is not None and found.forsaken:
             with self._services.db.write() as connection:
-                repository.count_on(connection, self._principal, claim.kind, [claim.sha256])
-                found = repository.find(connection, self._principal, claim.kind, claim.sha256)
+                repository.count_on(connection, self._principal, kind, [name])
+                found = repository.find(connection, self._principal, kind, [name]).get(name)
         return found
 
     def _check_blobs(self, kept: list[Kept]) -> None:
@@ -139,7 +156,9 @@ class BundleIntake:
     def feed(self, data: bytes) -> None:
         """Take the next bytes. Raises `DomainError` (413, 422) naming the item at fault."""
         try:
-            for event in self._parser.feed(data):
+            events = list(self._parser.feed(data))
+            self._intake.foresee(event.item for event in events if isinstance(event, Begin))
+            for event in events:
                 if isinstance(event, Begin):
                     item = event.item
                     label = f"item {event.number} of the bundle ({item.kind} {item.sha256})"
