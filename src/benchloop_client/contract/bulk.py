@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from benchloop_client.contract.resources import Record
+import msgspec
 
 BulkKind = Literal["trajectories", "metadata", "artifacts"]
 #: What `{kind}` in the path of a bulk route may be.
@@ -15,7 +15,7 @@ BULK_TYPE = "application/x-benchloop-bundle"
 BULK_INDEX_TYPE = "application/x-ndjson"
 
 
-class BulkItem(Record, frozen=True, kw_only=True, omit_defaults=True):
+class BulkItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The line in front of one item of a bulk body. Fields that have their default are left out.
 
     `length` bytes follow the line's newline, with SHA-256 `sha256` (hex); `size` is their number once `encoding` is undone. `kind`
@@ -41,7 +41,7 @@ class BulkEntry(BulkItem, frozen=True, kw_only=True, omit_defaults=True):
     offset: int
 
 
-class BulkHead(Record, frozen=True, kw_only=True):
+class BulkHead(msgspec.Struct, frozen=True, kw_only=True):
     """The first line of an index: the ETag of the bulk body it belongs to, that body's length in bytes, and the number of items."""
 
     etag: str
