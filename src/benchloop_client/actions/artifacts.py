@@ -12,7 +12,9 @@ from typing import Any
 
 from benchloop_client import paging
 from benchloop_client.actions import artifact_lists as lists
+from benchloop_client.actions import bulk
 from benchloop_client.actions.artifact_lists import Artifact, Choice, Source
+from benchloop_client.actions.bulk_files import Shape, Stock, fetch
 from benchloop_client.actions.choosing import choose
 from benchloop_client.actions.destination import Content, Destination
 from benchloop_client.actions.events import Counter, Downloaded, Filtered, Noted, Skipped, Warned
@@ -20,6 +22,7 @@ from benchloop_client.actions.report import Failure, Report
 from benchloop_client.actions.work import Counted, Work, moving, placed
 from benchloop_client.addresses import Origin
 from benchloop_client.client import Stream
+from benchloop_client.contract.bulk import BulkItem
 from benchloop_client.contract.ids import BadId, encoded, file_name
 from benchloop_client.errors import ApiError, BenchloopError, IntegrityError, NetworkError, NotFound
 from benchloop_client.transfer.files import Expect
@@ -65,17 +68,64 @@ def download(work: Work, source: Source, destination: Destination, *, choice: Ch
 def download_group(
     work: Work, group_id: str, destination: Destination, *, choice: Choice, jobs: Callable[[], Iterable[str]] | None = None
 ) -> Report:
-    """Write `<group>/<job>/<name>` of each job; the list comes in one go from a server of ours.
+    """Write `<group>/<job>/<name>` of each job: from one stream where the server has that and most of the artifacts are wanted.
 
     `jobs` gives the ids of the group's jobs where others need them too; then the counter has no lines of its own.
     """
+    count = partial(_counted, work, group_id, quiet=jobs is not None)
+    reports: list[Report | None] = []
+    report = work.in_turn([group_id], lambda group: reports.append(_in_bulk(work, group, destination, choice, count)))
+    if not report.ok:
+        return report
+    if reports[-1] is not None:
+        return reports[-1]
     found: dict[str, list[Artifact] | None] = {}
     report = work.in_turn([group_id], lambda group: found.update(_jobs_of(work, group, choice, jobs)))
     if not report.ok:
         return report
-    count = Counted(Counter(work.watch, f"group artifact jobs {group_id}", "jobs", len(found), quiet=jobs is not None), "processed")
     fetch = _Fetch(work, destination, choice, _Place((group_id,)))
-    return _collected(work, found, lambda job_id: fetch.job(job_id, found[job_id]), count)
+    return _collected(work, found, lambda job_id: fetch.job(job_id, found[job_id]), count(len(found)))
+
+
+def _counted(work: Work, group_id: str, total: int, *, quiet: bool) -> Counted:
+    return Counted(Counter(work.watch, f"group artifact jobs {group_id}", "jobs", total, quiet=quiet), "processed")
+
+
+def _in_bulk(work: Work, group_id: str, destination: Destination, choice: Choice, count: Callable[[int], Counted]) -> Report | None:
+    """The artifacts of a group from one stream; None where job by job is the way."""
+    whole = choice.include is None and choice.exclude is None and choice.member is None
+    if not whole or destination.rehearsing or not bulk.offered(work):
+        return None
+    chosen = choose(work, group_id) if work.selection else None
+    if chosen is not None and not chosen.mostly:
+        return None
+    total = len(chosen.jobs) if chosen is not None else _present(work, group_id)
+    counted = count(total)
+    place = _Place((group_id,))
+    stock = Stock(
+        bulk.Origin("artifacts", f"artifacts of {group_id}", group=group_id),
+        Shape((file_name(group_id),), _job_and_name, _source_of, _label_of, Downloaded),
+        frozenset(chosen.jobs).__contains__ if chosen is not None else None,
+    )
+    got = fetch(work, stock, destination, count=counted)
+    _tell_absent(work, group_id, total - got.absent, of=total)
+    report = Report(got.done, tuple(got.failures))
+    if not got.left:
+        return report
+    one = _Fetch(work, destination, choice, place)
+    return Report.of_all([report, _collected(work, got.left, lambda job_id: one.job(job_id, None), counted)])
+
+
+def _job_and_name(header: BulkItem) -> tuple[str, str]:
+    return file_name(header.job_id), file_name(header.name or "")
+
+
+def _source_of(header: BulkItem) -> str:
+    return f"artifact {header.job_id} {header.name}"
+
+
+def _label_of(header: BulkItem) -> str:
+    return f"{header.job_id}:{header.name}"
 
 
 def download_job(work: Work, job_id: str, destination: Destination, *, choice: Choice) -> list[Failure]:

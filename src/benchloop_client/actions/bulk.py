@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TypeVar
 
 import msgspec
 
@@ -14,9 +15,12 @@ from benchloop_client.actions.lines import lines
 from benchloop_client.actions.work import Work
 from benchloop_client.client import Stream
 from benchloop_client.contract.bulk import BulkEntry, BulkHead, BulkItem, BulkKind
+from benchloop_client.contract.ids import file_name
 from benchloop_client.errors import IntegrityError
 from benchloop_client.transfer.bundle import Item, items
 from benchloop_client.transfer.resume import Part
+
+T = TypeVar("T")
 
 FEATURE = "bulk"
 _TAG = '"bulk-'
@@ -99,14 +103,10 @@ class Bulk:
         """Each item, those of jobs that are not wanted left out, with the mark behind it. Raises `IntegrityError` for items that are
         damaged or of another kind, and at the end if the whole is not the version that was announced.
         """
-        kind = _ITEM[self._origin.kind]
-        for item in items(self._told(), start=self._stream.offset, seen=self._lines.update):
-            if item.header.kind != kind:
-                raise IntegrityError(f"the {item.header.kind} of {item.header.job_id} came among {self._origin.kind}")
+        for item in items_of(self._work, self._origin, self._stream, seen=self._lines.update):
             if wanted is None or wanted(item.header.job_id):
                 yield item, Mark(item.end, self._lines.hexdigest())
-        if self.etag is not None and self.etag.startswith(_TAG) and self.etag != version(self._lines.hexdigest()):
-            raise IntegrityError(f"{self._origin.name}: the lines of the stream are not those of its version")
+        check_version(self._origin, self.etag, self._lines.hexdigest())
 
     def _opened(self, part: Part, etag: str | None) -> Stream:
         state = part.state
@@ -136,17 +136,35 @@ class Bulk:
         self._lines = hashlib.sha256()
         return False
 
-    def _told(self) -> Iterator[bytes]:
-        """The bytes of the stream, whoever watches being told of each piece."""
-        stream, name = self._stream, self._origin.name
-        total = None if stream.wire_length is None else stream.offset + stream.wire_length
-        try:
-            for chunk in stream:
-                self._work.watch(Moved(name, stream.offset + stream.received, total))
-                yield chunk
-        finally:
-            done = stream.offset + stream.received
-            self._work.watch(Moved(name, done, done))
+
+def items_of(work: Work, origin: Origin, stream: Stream, *, seen: Callable[[bytes], object]) -> Iterator[Item]:
+    """The items of an open stream; `seen` is given each line. Raises `IntegrityError` for damaged items and those of another kind."""
+    kind = _ITEM[origin.kind]
+    for item in items(_told(work, stream, origin.name), start=stream.offset, seen=seen):
+        header = item.header
+        if header.kind != kind:
+            raise IntegrityError(f"the {header.kind} of {header.job_id} came among {origin.kind}")
+        if header.name is not None and header.name != file_name(f"{header.job_id}.tgz"):
+            raise IntegrityError(f"the {header.kind} of {header.job_id} came under the name {header.name}")
+        yield item
+
+
+def check_version(origin: Origin, etag: str | None, lines_digest: str) -> None:
+    """Raise `IntegrityError` if the lines of a whole stream are not those of its ETag, where that is made of them."""
+    if etag is not None and etag.startswith(_TAG) and etag != version(lines_digest):
+        raise IntegrityError(f"{origin.name}: the lines of the stream are not those of its version")
+
+
+def _told(work: Work, stream: Stream, name: str) -> Iterator[bytes]:
+    """The bytes of the stream, whoever watches being told of each piece."""
+    total = None if stream.wire_length is None else stream.offset + stream.wire_length
+    try:
+        for chunk in stream:
+            work.watch(Moved(name, stream.offset + stream.received, total))
+            yield chunk
+    finally:
+        done = stream.offset + stream.received
+        work.watch(Moved(name, done, done))
 
 
 def version(lines_digest: str) -> str:
@@ -159,19 +177,37 @@ def index_lines(chunks: Iterable[bytes], etag: str, *, up_to: int) -> Iterator[b
     of another version, and for a place that is not the end of an item.
     """
     end = 0
-    source = lines(chunks)
-    try:
-        head = msgspec.json.decode(next(source, b""), type=BulkHead)
-        if head.etag != etag:
-            raise IntegrityError("the index is that of another version")
-        for raw in source:
-            if end >= up_to:
-                break
-            entry = msgspec.json.decode(raw, type=BulkEntry)
-            line = msgspec.json.encode(BulkItem(**{name: getattr(entry, name) for name in BulkItem.__struct_fields__})) + b"\n"
-            end = entry.offset + entry.length
-            yield line
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise IntegrityError("the index has a line that is none") from None
+    index = Index(chunks)
+    if index.head.etag != etag:
+        raise IntegrityError("the index is that of another version")
+    for entry in index:
+        if end >= up_to:
+            break
+        end = entry.offset + entry.length
+        yield line_of(entry)
     if end != up_to:
         raise IntegrityError("the index has no item that ends there")
+
+
+class Index:
+    """The index of a stream: its head, and by iteration each entry. Raises `IntegrityError` for lines that are none."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._source = lines(chunks)
+        self.head = _decoded(next(self._source, b""), BulkHead)
+
+    def __iter__(self) -> Iterator[BulkEntry]:
+        for raw in self._source:
+            yield _decoded(raw, BulkEntry)
+
+
+def line_of(entry: BulkEntry) -> bytes:
+    """The line of the entry as it stands in the stream."""
+    return msgspec.json.encode(BulkItem(**{name: getattr(entry, name) for name in BulkItem.__struct_fields__})) + b"\n"
+
+
+def _decoded(raw: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        raise IntegrityError("the index has a line that is none") from None

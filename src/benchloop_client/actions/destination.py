@@ -15,6 +15,7 @@ from benchloop_client.contract.ids import file_name
 from benchloop_client.errors import BenchloopError, Cancelled, LocalError
 from benchloop_client.transfer import files
 from benchloop_client.transfer.files import Expect
+from benchloop_client.transfer.folders import Folder
 from benchloop_client.transfer.journal import Entry, Journal, Status
 from benchloop_client.transfer.plan import Claims, Decision, OnDisk, Wanted, decide
 from benchloop_client.transfer.resume import Parts
@@ -113,9 +114,21 @@ class Destination:
         with self.noting_failure(wanted):
             return self._fetch(wanted, settled, open_content)
 
+    def folder(self, *names: str) -> Folder:
+        """A folder in the root that many small files go into."""
+        return Folder(self.root, *names, fsync=self._fsync)
+
+    def claimed(self, wanted: Wanted) -> Decision:
+        """Take the path for this file, without a look at what is there: it will be fetched. Raises `LocalError` if another file has it."""
+        decision = self._claims.claim(wanted)
+        if decision is not None:
+            raise LocalError(f"{wanted.path} cannot be written: {decision.reason}")
+        return Decision("fetch", "")
+
     def settle(self, wanted: Wanted) -> Outcome | Decision:
         """What is there already and is kept, else how to fetch it. Raises `LocalError` for what cannot be written."""
-        decision = self._claims.claim(wanted) or self.decision(wanted)
+        self.claimed(wanted)
+        decision = self.decision(wanted)
         if decision.action == "conflict":
             raise LocalError(f"{wanted.path} cannot be written: {decision.reason}")
         if decision.action == "keep" or (decision.action == "rehash" and self.holds(wanted.path)):

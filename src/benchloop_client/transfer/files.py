@@ -54,7 +54,7 @@ def place(target: Path, chunks: Iterable[bytes], *, root: Path, expect: Expect |
     """
     expect = expect or Expect()
     target = contained(target, root=root)
-    part = _part_name(target)
+    part = target.with_name(part_name(target.name, secrets.token_hex(6)))
     try:
         make_folder(target.parent, root)
         with open(part, "xb", buffering=0) as file:
@@ -187,10 +187,11 @@ def verify(target: Path, expect: Expect, size: int, digest: str | None) -> None:
         raise IntegrityError(f"{target.name}: the content does not match its announced SHA-256")
 
 
-def _part_name(target: Path) -> Path:
-    suffix = f".{secrets.token_hex(6)}.part"
-    kept = target.name.encode("utf-8", "surrogateescape")[: _NAME_LIMIT - len(suffix) - 1].decode("utf-8", "ignore")
-    return target.with_name(f".{kept}{suffix}")
+def part_name(name: str, mark: str) -> str:
+    """What a file is called until it is whole; `mark`: 12 hex digits that no other part has."""
+    suffix = f".{mark}.part"
+    kept = name.encode("utf-8", "surrogateescape")[: _NAME_LIMIT - len(suffix) - 1].decode("utf-8", "ignore")
+    return f".{kept}{suffix}"
 
 
 def make_folder(folder: Path, root: Path) -> None:

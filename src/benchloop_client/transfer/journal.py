@@ -6,7 +6,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Literal
@@ -64,7 +64,7 @@ class Journal:
         self._offsets: dict[int, int] = {}
         self._runs: dict[str, tuple[str, int]] = {}
         self._trusted_from: int | None = None
-        self._folders: set[Path] = set()
+        self._folders: set[str] = set()
         self._synced_at = time.monotonic()
         self._handle = self._opened()
         self._scan()
@@ -74,6 +74,10 @@ class Journal:
 
     def __exit__(self, *ignored: object) -> None:
         self.close()
+
+    def __len__(self) -> int:
+        """Of how many paths it knows."""
+        return len(self._offsets)
 
     def begin(self, run: str) -> bool:
         """Note that `run` (a name for command and ids) begins; True if an earlier one of that name did not finish. Then its entries count
@@ -92,12 +96,22 @@ class Journal:
 
     def add(self, entry: Entry) -> None:
         """Append `entry` (its `at` is filled in). Raises `DiskFull` or `LocalError`."""
-        text = {name: _utf8(value) for name, value in msgspec.structs.asdict(entry).items() if isinstance(value, str)}
-        entry = msgspec.structs.replace(entry, **{**text, "at": entry.at or _now()})
+        self.add_all((entry,))
+
+    def add_all(self, entries: Iterable[Entry]) -> None:
+        """Append several entries in one write."""
+        now = _now()
+        lines = []
+        for entry in entries:
+            text = {name: _utf8(value) for name in ("path", "source", "error", "etag") if (value := getattr(entry, name))}
+            stamped = msgspec.structs.replace(entry, **text, at=entry.at or now)
+            lines.append((stamped.path, msgspec.json.encode(stamped) + b"\n"))
         with self._lock:
-            offset = self._write(msgspec.json.encode(entry) + b"\n")
-            self._offsets[_number(entry.path)] = offset
-            self._folders.add((self._root / entry.path).parent)
+            offset = self._write(b"".join(line for _, line in lines))
+            for path, line in lines:
+                self._offsets[_number(path)] = offset
+                offset += len(line)
+                self._folders.add(path.rpartition("/")[0])
             if time.monotonic() - self._synced_at >= SYNC_EVERY:
                 self._sync()
 
@@ -183,7 +197,7 @@ class Journal:
             return
         folders, self._folders = self._folders, set()
         for folder in folders:
-            sync_folder(folder)
+            sync_folder(self._root / folder)
 
     def _read(self, offset: int) -> Entry | None:
         with open(self.path, "rb") as file:
