@@ -44,6 +44,7 @@ _GETS = [
     ("tasks", "get", "-g", "G1", "--all"),
     ("overview", "get", "-g", "G1"),
     ("brm", "list", "-g", "G1"),
+    ("metadata", "get", "-j", "J1"),
     ("groups", "list"),
     ("whoami",),
 ]

@@ -19,6 +19,7 @@ from tests.support.documented import Documented, tgz
 from tests.support.inside import Inside, everything_below
 from tests.support.programs import Result
 from tests.support.scripted import Answer, Scripted, Seen, of_json, scripted
+from tests.unit.client.cli.test_cli_everywhere import LEAVES
 
 #: Every command, `ID`, `OUT` and `RUN` to be filled in; those that only read files of ours are tried with configuration files, and
 #: `completion` takes nothing from anybody.
@@ -56,6 +57,7 @@ COMMANDS: tuple[str, ...] = (
     "tasks download -g ID -o OUT",
     "overview get -g ID",
     "overview get -j ID",
+    "metadata get -j ID",
     "metadata download --task-id ID -o OUT",
     "pull -g ID -o OUT --with metrics,trajectory,report,artifacts,tasks,jobs,metadata,rsi",
     "pull -j ID -o OUT --with metrics,trajectory,report,artifacts,metadata,rsi",
@@ -66,13 +68,14 @@ COMMANDS: tuple[str, ...] = (
     "groups tag -g ID x",
     "groups note -g ID x",
     "groups delete -g ID --yes",
-    "download-tasks list",
-    "download-tasks get --task-id ID",
+    "download-tasks get ID",
     "download-tasks create -g ID",
     "whoami",
     "doctor",
     "push RUN --group ID",
 )
+
+_SINGLE = {path[0] for path in LEAVES if len(path) == 1}
 
 _settings = settings(
     max_examples=25,
@@ -256,6 +259,18 @@ def _feed(bl: Inside, root: Path, command: str, name: str = "J1", **variables: s
     assert done.code == 0 or done.err.strip() or (words[0] == "doctor" and "fail" in done.out), f"{words!r} failed without a word\n{done}"
     assert not [path for path in made if path.endswith(".part")]
     return done
+
+
+def test_every_command_is_fed_and_none_is_refused_for_its_shape(server: Scripted, bl: Inside, tmp_path: Path) -> None:
+    """What only reads files of ours is tried with configuration files; `completion` takes nothing from anybody."""
+    server.clear()
+    Documented(server).fill("J1", ["J1"])
+    Documented(server).fill("G1", ["J1"])
+    fed = set()
+    for command in COMMANDS:
+        assert _feed(bl, tmp_path, command).code != 2, command
+        fed.add(" ".join(command.split()[: 1 if command.split()[0] in _SINGLE else 2]))
+    assert fed == {" ".join(path) for path in LEAVES if path[0] not in {"config", "completion"}}
 
 
 @pytest.mark.parametrize("part", range(4))

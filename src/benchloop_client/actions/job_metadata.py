@@ -1,16 +1,22 @@
-"""What jobs know about themselves, a file each."""
+"""What jobs know about themselves: as text, or a file each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
 from benchloop_client.actions.destination import Destination, beside, in_group
-from benchloop_client.actions.events import Wrote
+from benchloop_client.actions.events import Counter, Wrote
+from benchloop_client.actions.layout import Layout
 from benchloop_client.actions.report import Report
-from benchloop_client.actions.work import Work, placed
+from benchloop_client.actions.work import Counted, Work, placed
 from benchloop_client.errors import ApiError
 
 _SUFFIX = "_metadata.json"
+
+
+def element(work: Work, job_id: str, *, layout: Layout) -> Iterator[bytes]:
+    """The metadata of one job as text."""
+    yield layout.value(work.client.job_meta(job_id))
 
 
 def save_job(work: Work, job_id: str, destination: Destination) -> None:
@@ -24,7 +30,8 @@ def save_group(work: Work, group_id: str, destination: Destination, *, jobs: Cal
     listed = work.in_turn([group_id], lambda _group: found.extend(jobs()))
     if not listed.ok:
         return listed
-    return work.run(found, lambda job_id: _save(work, job_id, destination, path=in_group(group_id, f"{job_id}{_SUFFIX}")))
+    count = Counted(Counter(work.watch, f"group metadata jobs {group_id}", "jobs", len(found), quiet=True), "processed")
+    return work.run(found, lambda job_id: _save(work, job_id, destination, path=in_group(group_id, f"{job_id}{_SUFFIX}")), count=count)
 
 
 def _save(work: Work, job_id: str, destination: Destination, *, path: str) -> None:

@@ -35,7 +35,7 @@ SUMMARIES: dict[str, str] = {
     "report": "Reports of groups or jobs: why they failed, in words.",
     "rsi": "Weakness reports of groups or jobs.",
     "brm": "Behaviour tasks: which behaviour goes with reward.",
-    "metadata": "Job metadata of a download task.",
+    "metadata": "What the source said about jobs, beside the facts.",
     "download-tasks": "Frozen job lists to download from.",
     "config": "The local configuration file.",
     "whoami": "Whose key is sent, and what it may do.",

@@ -24,10 +24,11 @@ Function = Callable[..., Any]
 Decorator = Callable[[Function], Function]
 
 _USAGE = 2
+_SENTENCE = 200
 _MANY = "repeatable, comma list, '-' for stdin, '@FILE'"
 
 EXIT_CODES = "0 done; 1 an item failed; 2 wrong usage; 3 the key was refused (401); 4 the server could not be reached; 130 interrupted."
-_GLOBALS = "Global options (`bl --help`) are accepted here as well."
+_GLOBALS = "--host, --profile, --timeout and the others of `bl --help` are accepted here too."
 
 
 def _rate(text: str) -> float:
@@ -65,12 +66,17 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
         option("--host", metavar="TEXT", help="Base URL of the server."),
         option("-o", "--output-dir", metavar="DIR", help="Download root (default '.')."),
         option("--pretty/--no-pretty", default=None, help="Indent JSON by two spaces, or write it compactly.  [default: pretty]"),
-        option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Limit of each wait.  [default: 300]"),
+        option(
+            "--timeout",
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="SECONDS",
+            help="Longest wait for the server each time.  [default: 300]",
+        ),
         option("--retry", type=int, metavar="N", help="How often a failed request is repeated.  [default: 2]"),
         option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Requests at once, at most.  [default: adaptive]"),
         option("--limit-rate", type=_rate, metavar="RATE", help="Bytes a second at most, over all transfers: 500k, 2M."),
-        option("-v", "--verbose", count=True, help="Debug lines on stderr."),
-        option("-q", "--quiet", is_flag=True, default=None, help="Errors only."),
+        option("-v", "--verbose", count=True, help="Show each request on stderr, with status and time."),
+        option("-q", "--quiet", is_flag=True, default=None, help="Only errors on stderr."),
         option("--errors", type=click.Choice(("text", "json")), default=None, help="Failures on stderr as text, or a JSON record a line."),
         option("--config", metavar="FILE", help="Config file (default ~/.benchloop/config.toml)."),
         option("--profile", metavar="NAME", help="Take [profile.NAME] of the config file in place of [profile]."),
@@ -91,6 +97,11 @@ class Resource(click.Group):
         super().__init__(*args, **kwargs)
         self.example = example
         _add_globals(self)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The table, with whole sentences."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(limit=_SENTENCE)) for name, command in sorted(self.commands.items())])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Example and exit codes, below the commands."""
@@ -124,7 +135,10 @@ def _write_end(formatter: click.HelpFormatter, example: str, *, globals_too: boo
         with formatter.section("Example"):
             formatter.write_text(example)
     with formatter.section("Exit codes"):
-        formatter.write_text(f"{EXIT_CODES} {_GLOBALS}" if globals_too else EXIT_CODES)
+        formatter.write_text(EXIT_CODES)
+    if globals_too:
+        with formatter.section("Global options"):
+            formatter.write_text(_GLOBALS)
 
 
 def _add_globals(command: click.Command) -> None:
@@ -136,14 +150,17 @@ def _add_globals(command: click.Command) -> None:
 
 def target_options(*, task: bool = False) -> Decorator:
     """`-g/--group` and `-j/--job` as `groups` and `jobs` (repeatable, comma lists, `-` for stdin); `--task-id` too with `task`."""
-    group = click.option("-g", "--group", "groups", multiple=True, metavar="ID", help=f"Group id ({_MANY}).")
-    job = click.option("-j", "--job", "jobs", multiple=True, metavar="ID", help=f"Job id ({_MANY}).")
-    return _all(group, job, *((task_option(),) if task else ()))
+    return _all(group_option(), job_option(), *((task_option(),) if task else ()))
 
 
 def group_option() -> Decorator:
     """`-g/--group` of commands that never knew jobs."""
     return click.option("-g", "--group", "groups", multiple=True, metavar="ID", help=f"Group id ({_MANY}).")
+
+
+def job_option(*, hidden: bool = False) -> Decorator:
+    """`-j/--job`; `hidden` where it is known only to be refused with a sentence, as documented."""
+    return click.option("-j", "--job", "jobs", multiple=True, metavar="ID", hidden=hidden, help=f"Job id ({_MANY}).")
 
 
 def task_option(*, required: bool = False) -> Decorator:
@@ -160,8 +177,10 @@ class Save:
     dry_run: bool
 
 
-def save_options() -> Decorator:
-    """`-o/--output-dir`, `--skip-existing` and `--dry-run` of everything that writes files, as one argument `save`."""
+def save_options(*, printing: str = "--dry-run") -> Decorator:
+    """`-o/--output-dir`, `--skip-existing` and `--dry-run` of everything that writes files, as one argument `save`; `printing` says with
+    which options records are printed.
+    """
     return _bundle(
         "save",
         Save,
@@ -169,14 +188,16 @@ def save_options() -> Decorator:
         click.option("-o", "--output-dir", metavar="DIR", help="Download root for this command."),
         click.option("--skip-existing", is_flag=True, help="Keep files that an earlier run has fetched and verified."),
         click.option("--dry-run", is_flag=True, help="Fetch and write nothing: print what would be fetched, and how many bytes."),
-        print_options(),
+        print_options(about=f"What {printing} prints."),
     )
 
 
-def print_options(*, text: bool = False) -> Decorator:
-    """`--format` and `--fields` of everything that prints records; `Session.style` has what was said. With `text` that is the default."""
-    default = TEXT if text else FORMATS[0]
-    about = "Lines for a person, or records." if text else "Lists in jsonl, csv and table have a line a row."
+def print_options(
+    *, about: str = "How records are printed: jsonl, csv and table have a line each.", default: str = FORMATS[0], text: bool = False
+) -> Decorator:
+    """`--format` and `--fields` of everything that prints records; `Session.style` has what was said. `text`: there are lines for a person
+    besides; `default` is only shown.
+    """
     form = click.option(
         "--format",
         type=click.Choice((TEXT, *FORMATS) if text else FORMATS),
@@ -189,7 +210,7 @@ def print_options(*, text: bool = False) -> Decorator:
         metavar="A,B",
         expose_value=False,
         callback=_remember,
-        help="Only these fields (jsonl, csv, table): status, metrics.reward.",
+        help="Only these fields (not with json): status,metrics.reward.",
     )
     return _all(form, fields)
 

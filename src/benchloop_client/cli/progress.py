@@ -37,6 +37,7 @@ class Progress:
         self._told: dict[str, int] = {}
         self._drawn_at, self._said_at = float("-inf"), float("-inf")
         self._closed = False
+        self._widest = 0
         #: Files are only planned: nothing is said about each, and counters have no lines of their own.
         self.rehearsing = False
 
@@ -175,34 +176,38 @@ class Progress:
             self._output.draw(self._line(now, self._output.columns(_OTHERWISE) - 1))
 
     def _line(self, now: float, columns: int) -> str:
-        """Where things stand, in one line of at most so many columns: first the bar goes, then most of the label, then all of it."""
+        """Where things stand, in one line of at most so many columns: first it is not said how many files are active, then the bar goes,
+        then most of the label, then all of it. A bar that went stays away: numbers that get longer and shorter do not make it flicker.
+        """
         parts = self._parts(now)
         head = f"{_PREFIX}{parts.position}"
-        room = columns - tty.cells(head) - len(parts.numbers) - 1
+        self._widest = max(self._widest, len(parts.numbers))
+        room = columns - tty.cells(head) - self._widest - 1
         if room < _SHORTEST:
             return tty.fitted(parts.numbers, columns)
         label = f"{parts.name} {parts.gauge}" if parts.gauge else parts.name
         if tty.cells(label) > room:
             label = parts.name if tty.cells(parts.name) <= room else shortened(parts.name, room)
-        return tty.fitted(f"{head}{label} {parts.numbers}", columns)
+        line = f"{head}{label} {parts.numbers}"
+        return tty.fitted(line + parts.active if tty.cells(line) + len(parts.active) <= columns else line, columns)
 
     def _state(self, now: float) -> str:
         """Where things stand, for a log."""
         parts = self._parts(now)
-        return f"{parts.position}{parts.name}: {parts.numbers}"
+        return f"{parts.position}{parts.name}: {parts.numbers}{parts.active}"
 
     def _parts(self, now: float) -> _Parts:
         shown = self._shown_counters()
         file = next(iter(self._files.values()), None)
         if file is not None and (self._single or not shown):
-            return _Parts(_position(shown), shortened(file.name), bar(file.share), f"{file.numbers(now)}{self._active()}")
+            return _Parts(_position(shown), shortened(file.name), bar(file.share), file.numbers(now), self._active())
         first = shown[0]
         share = first.share if len(shown) == 1 else first.share_with(shown[-1])
         rate = self._rate.look(now)
         eta = duration((now - first.began) * (1 - share) / share) if share else file.time_left(now) if file is not None else NO_TIME
         counts = ", ".join(counter.counts for counter in shown)
-        numbers = f"{counts} {size(self._rate.total)} {size(int(rate))}/s eta={eta}{self._active()}"
-        return _Parts("", first.label, bar(share), numbers)
+        numbers = f"{counts} {size(self._rate.total)} {size(int(rate))}/s eta={eta}"
+        return _Parts("", first.label, bar(share), numbers, self._active())
 
     def _shown_counters(self) -> list[Counter]:
         """The outermost counter under way, and the one that began last inside it; one that only goes to 1 stands back for others."""
@@ -216,12 +221,13 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """The parts of the line: `[i/n] ` or nothing, what is under way, a bar or nothing, and the numbers."""
+    """The parts of the line: `[i/n] ` or nothing, what is under way, a bar or nothing, the numbers, and how many files are active."""
 
     position: str
     name: str
     gauge: str
     numbers: str
+    active: str
 
 
 class Ticker:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     actions = lazy("benchloop_client.actions.reports")
 
-_PASSED = "Groups: look at the jobs that passed too."
+_PASSED = "With -g: look at the jobs that passed too."
 
 
 def add(resource: click.Group, kind: Callable[[], actions.Kind]) -> None:
@@ -62,13 +62,17 @@ def _add_download(resource: click.Group, name: str, kind: Callable[[], actions.K
 
 
 def _add_trigger(resource: click.Group, name: str, kind: Callable[[], actions.Kind]) -> None:
-    @resource.command(cls=options.Leaf, example=f"bl {name} trigger -g G1 --include-passed --wait")
+    @resource.command(
+        cls=options.Leaf,
+        example=f"bl {name} trigger -g G1 --include-passed --wait",
+        help="Ask for reports, and print one JSON array of the answers. With --wait print what came in the end, as `get` does.",
+    )
     @options.target_options()
     @click.option("--include-passed", is_flag=True, help=_PASSED)
     @waits.wait_options
+    @options.print_options()
     @ask.with_session
     def trigger(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], include_passed: bool, wait: float | None) -> int:
-        """Ask for it, and print one JSON array of the answers; with --wait print what came in the end, as `get` does."""
         wanted = ask.targets(session, groups, jobs)
         work = ask.job(session)
         wish = actions.Wish(wanted.groups, wanted.jobs, include_passed)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
     waiting = lazy("benchloop_client.actions.waiting")
 
-_LIMIT = 1800.0
+_LIMIT = 1800
 
 
 def wait_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,7 +31,7 @@ def wait_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="SECONDS",
         default=_LIMIT,
         show_default=True,
-        help="How long --wait waits; then exit 1. The server goes on.",
+        help="How long --wait waits; then exit 1, while the server goes on.",
     )
     text = "Wait until it is there. Exit 1 if it fails, and at once where the server does not analyse yet."
     return click.option("--wait", is_flag=True, help=text)(timeout(command))

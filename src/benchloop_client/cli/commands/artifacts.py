@@ -32,7 +32,7 @@ def command() -> None:
 @click.option("--member", metavar="GLOB", help="Single files out of the archives: those whose path inside matches.")
 @options.placeholder_option()
 @options.selection_options()
-@options.save_options()
+@options.save_options(printing="--list-only or --dry-run")
 @ask.with_session
 def download(
     session: Session,

@@ -33,8 +33,13 @@ def command() -> None:
 
 
 @command.command(cls=options.Leaf, example="bl brm run -g G1 --steps 100,200 --wait")
-@options.group_option()
-@click.option("--steps", multiple=True, metavar="N", help="Training steps to look at, 1 to 20; needed where the group has steps.")
+@click.option("-g", "--group", "groups", multiple=True, metavar="ID", help="The group; exactly one.")
+@click.option(
+    "--steps",
+    multiple=True,
+    metavar="N",
+    help="Training steps to look at, 1 to 20 of them; needed where the group has steps (repeatable, comma list).",
+)
 @click.option("--sample-size", type=int, metavar="N", default=SAMPLE_SIZE, show_default=True, help="Jobs drawn from each step.")
 @click.option("--scoring-limit", type=int, metavar="N", default=SCORING_LIMIT, show_default=True, help="Patterns wanted.")
 @waits.wait_options

@@ -25,7 +25,8 @@ SHELLS = ("bash", "zsh", "fish")
 def command(session: Session, *, shell: str) -> int:
     """A completion script for bash, zsh or fish.
 
-    It is complete in itself: no program is started when a key is pressed.
+    It is complete in itself: when a key is pressed no program is started and no server is asked. So ids are not completed; `bl groups list`
+    has them.
 
     bash: `source <(bl completion bash)` in ~/.bashrc.
 

@@ -98,7 +98,7 @@ def get(session: Session, *, key: str, show_key: bool, config: str | None) -> in
 
 
 @command.command(name="list", cls=options.Leaf, example="bl config list --profile staging")
-@options.print_options()
+@options.print_options(default="table on a terminal, else json")
 @_config_option()
 @ask.with_session
 def list_(session: Session, *, config: str | None) -> int:

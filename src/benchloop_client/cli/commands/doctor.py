@@ -30,7 +30,7 @@ _WIDTH = 11
 
 
 @click.command(name="doctor", cls=options.Leaf, example="bl doctor --format json | jq '.[] | select(.status != \"ok\")'")
-@options.print_options(text=True)
+@options.print_options(about="Lines for a person, or records.", default=TEXT, text=True)
 @ask.with_session
 def command(session: Session) -> int:
     """Is everything well between here and the server?

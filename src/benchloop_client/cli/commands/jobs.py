@@ -22,7 +22,8 @@ def command() -> None:
 
 
 @command.command(cls=options.Leaf, example="bl jobs get -g G1 --all | jq '.[0].jobs | length'")
-@options.target_options()
+@options.group_option()
+@options.job_option(hidden=True)
 @options.page_options()
 @options.job_filter_options()
 @options.print_options()
@@ -41,7 +42,8 @@ def get(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], pag
 
 
 @command.command(cls=options.Leaf, example="bl jobs download -g G1 -o data")
-@options.target_options()
+@options.group_option()
+@options.job_option(hidden=True)
 @options.page_size_option(1000)
 @click.option("--all", is_flag=True, expose_value=False, help="Accepted: it is always the whole list.")
 @options.job_filter_options()

@@ -22,7 +22,8 @@ def command() -> None:
 
 
 @command.command(cls=options.Leaf, example="bl tasks get -g G1 --all")
-@options.target_options()
+@options.group_option()
+@options.job_option(hidden=True)
 @options.page_options()
 @options.task_filter_options()
 @options.print_options()
@@ -41,7 +42,8 @@ def get(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...], pag
 
 
 @command.command(cls=options.Leaf, example="bl tasks download -g G1 -o data")
-@options.target_options()
+@options.group_option()
+@options.job_option(hidden=True)
 @options.page_size_option()
 @options.task_filter_options()
 @options.save_options()

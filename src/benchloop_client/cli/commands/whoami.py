@@ -18,7 +18,7 @@ else:
 
 
 @click.command(name="whoami", cls=options.Leaf, example="bl whoami --format json | jq -r '.[0].workspace'")
-@options.print_options()
+@options.print_options(default="table on a terminal, else json")
 @ask.with_session
 def command(session: Session) -> int:
     """Whose key is sent, and what it may do.

@@ -52,6 +52,34 @@ def test_the_line_has_count_bytes_rate_and_time_left() -> None:
     assert world.drawn()[-1] == "[progress] group artifact jobs G1 25/100 jobs 12.5 MB 1.0 MB/s eta=00:37"
 
 
+def test_a_bar_that_had_to_go_does_not_come_back_for_a_shorter_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers get longer and shorter all the time: the line keeps its form."""
+    monkeypatch.setattr(tty, "columns_of", lambda _stream, _otherwise: 96)
+    world = _World(terminal=True)
+    counter = world.counter("group artifact jobs G1", 100)
+    for moved in [9, 50, 900_000, 50, 123_456_789, 50, 50, 50]:
+        world.now += 9
+        world.bytes += moved
+        counter.step("processed", "J")
+    with_bar = ["[#" in line or "[-" in line for line in world.drawn()]
+    assert with_bar == sorted(with_bar, reverse=True)
+    assert with_bar[0] and not with_bar[-1]
+
+
+def test_how_many_files_are_active_goes_before_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = _World(terminal=True)
+    for columns, shown in ((120, True), (101, False)):
+        monkeypatch.setattr(tty, "columns_of", lambda _stream, _otherwise, columns=columns: columns)
+        counter = world.counter("group artifact jobs G1", 100)
+        for n in range(20):
+            world.now += 1
+            world.bytes += 100_000
+            world.progress(events.Moved(f"J{n}", 10, 1000))
+            counter.step("processed", "J")
+        assert "[##" in world.drawn()[-1]
+        assert ("active" in world.drawn()[-1]) is shown
+
+
 def test_it_is_drawn_ten_times_a_second_at_most() -> None:
     world = _World(terminal=True)
     counter = world.counter("x", 10_000)
