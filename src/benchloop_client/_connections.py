@@ -37,10 +37,20 @@ class Stale(Exception):
 
 
 class _Way(NamedTuple):
-    """One way to one server: an own set of connections."""
+    """One way to one server, with connections of its own; `host` is what requests call it."""
 
-    proxy: str | None
+    proxy: Proxy | None
     origin: Origin
+    host: str
+
+    def head(self, method: str, url: str, headers: str) -> bytes:
+        """Request line and headers as they go out; through a proxy without a tunnel the target is the whole address."""
+        target = _target(url)
+        if self.proxy is not None and self.origin.scheme == "http":
+            target = f"http://{self.host}{target}"
+            authorization = self.proxy.authorization
+            headers += f"Proxy-Authorization: {authorization}\r\n" if authorization else ""
+        return f"{method} {target} HTTP/1.1\r\nHost: {self.host}\r\n{headers}\r\n".encode("latin-1")
 
 
 class Connections:
@@ -59,6 +69,8 @@ class Connections:
         self._idle: dict[_Way, deque[tuple[Wire, float]]] = {}
         self._live: weakref.WeakSet[socket.socket] = weakref.WeakSet()
         self._watching = False
+        self._home = f"{settings.host}/"
+        self._way_home: _Way | None = None
         self._opener = Opener(self._context, self._live.add, min(settings.timeout, _CONNECT_LIMIT))
         # Certificates that a person named and that cannot be used are their mistake, to be told before anything is asked.
         self._tls = _tls.context(settings) if settings.trust and settings.origin.scheme == "https" else None
@@ -83,7 +95,7 @@ class Connections:
 
     def _request(self, method: str, url: str, headers: str, body: Iterable[bytes] | None, careful: bool) -> Answer:
         way = self._way(url)
-        head = self._head(way, method, url, headers)
+        head = way.head(method, url, headers)
         wire = self._kept(way, careful=careful) or self._connected(way)
         used = wire.served > 0
         try:
@@ -99,16 +111,6 @@ class Connections:
         answer.give_back = lambda: self._rest(way, wire)
         return answer
 
-    def _head(self, way: _Way, method: str, url: str, headers: str) -> bytes:
-        """Request line and headers as they go out; through a proxy without a tunnel the target is the whole address."""
-        target = _target(url)
-        host = str(way.origin).partition("://")[2]
-        if way.proxy and way.origin.scheme == "http":
-            target = f"http://{host}{target}"
-            authorization = Proxy.of(way.proxy).authorization
-            headers += f"Proxy-Authorization: {authorization}\r\n" if authorization else ""
-        return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n".encode("latin-1")
-
     def _way(self, url: str) -> _Way:
         if self._closed.is_set():
             raise NetworkError("the client is closed")
@@ -117,9 +119,16 @@ class Connections:
                 if not self._watching:
                     self._watching = True
                     threading.Thread(target=self._watch, name="benchloop-cancel", daemon=True).start()
-        home = self._settings.host
-        origin = self._settings.origin if url.startswith(f"{home}/") else Origin.of(url)
-        return _Way(self._settings.proxies.for_url(str(origin)), origin)
+        if not url.startswith(self._home):
+            return self._way_to(Origin.of(url))
+        if self._way_home is None:
+            self._way_home = self._way_to(self._settings.origin)
+        return self._way_home
+
+    def _way_to(self, origin: Origin) -> _Way:
+        named = self._settings.proxies.for_url(str(origin))
+        proxy = Proxy.of(named) if named else None
+        return _Way(proxy, origin, str(origin).partition("://")[2])
 
     def _kept(self, way: _Way, *, careful: bool) -> Wire | None:
         resting = self._idle.get(way)
@@ -151,7 +160,7 @@ class Connections:
 
     def _connected(self, way: _Way) -> Wire:
         self._stop.check()
-        sock = self._opener.open(way.origin, Proxy.of(way.proxy) if way.proxy else None)
+        sock = self._opener.open(way.origin, way.proxy)
         if isinstance(sock, (ssl.SSLSocket, Layered)):
             sock.settimeout(self._settings.timeout)
         elif isinstance(sock, socket.socket):
@@ -165,7 +174,7 @@ class Connections:
 
     def _shown(self, url: str) -> str:
         """An address as it may be told: what stands in the query for another machine may be a signature."""
-        return url if url.startswith(self._settings.host + "/") else url.partition("?")[0]
+        return url if url.startswith(self._home) else url.partition("?")[0]
 
     def close(self) -> None:
         """Close what rests and cut what is still in use."""

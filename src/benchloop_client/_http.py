@@ -30,6 +30,8 @@ T = TypeVar("T")
 MAX_REDIRECTS = 10
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _STALE_TRIES = 8
+#: Kinds of requests whose header lines are kept.
+_KNOWN = 64
 _FIELD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[^\0\r\n]*")
 
@@ -45,7 +47,7 @@ class Http:
         self.traffic = Traffic(settings.limit_rate, wait=cancel.wait)
         self._takes_links = True
         self._home = f"{settings.host}/"
-        self._basics: dict[tuple[str, bool], str] = {}
+        self._known: dict[object, str] = {}
 
     def close(self) -> None:
         """Close every connection, also those in use."""
@@ -57,7 +59,8 @@ class Http:
 
     def open(self, call: Call) -> Stream:
         """The answer of `call` as a stream; redirects are followed without the key. The caller closes it."""
-        return self._repeat(lambda: self._open_once(replace(call, follow=True)), repeatable=call.repeatable)
+        following = replace(call, follow=True)
+        return self._repeat(lambda: self._open_once(following), repeatable=call.repeatable)
 
     def retrying(self, work: Callable[[], T]) -> T:
         """Run `work`, again while its streams break off and retries are left."""
@@ -188,33 +191,33 @@ class Http:
         """The header lines of a request; the key only for the configured origin."""
         coding = "zstd, gzip" if call.accept_zstd else ("identity" if call.follow else "gzip")
         at_home = url.startswith(self._home) or Origin.of(url) == self._settings.origin
-        if not (call.body or call.headers):
-            return self._basic(coding, at_home)
-        own: dict[str, str] = {}
-        if call.body:
-            own |= {"Content-Type": call.body.content_type, "Content-Length": str(call.body.length)}
-            if call.body.encoding:
-                own["Content-Encoding"] = call.body.encoding
-        own |= dict(call.headers or {})
-        if not self._takes_links:
-            own.pop("Prefer", None)
-        if not at_home:
-            own.pop("Authorization", None)
-        replaced = {name.lower() for name in own}
-        basics = self._basic(coding, at_home)
-        kept = [line for line in basics.splitlines(keepends=True) if line.partition(":")[0].lower() not in replaced]
-        return "".join([*kept, *(_line(name, value) for name, value in own.items())])
+        if call.body or not (call.headers is None or len(call.headers) < 2):
+            return self._lines(call, coding, at_home=at_home)
+        # Most requests carry the same: building their headers each time would cost more than sending them.
+        kind = (coding, at_home, self._takes_links, *(call.headers or {}).items())
+        known = self._known.get(kind)
+        if known is None:
+            if len(self._known) > _KNOWN:
+                self._known.clear()
+            known = self._known[kind] = self._lines(call, coding, at_home=at_home)
+        return known
 
-    def _basic(self, coding: str, at_home: bool) -> str:
-        """What every request of a kind carries."""
-        known = self._basics.get((coding, at_home))
-        if known is not None:
-            return known
+    def _lines(self, call: Call, coding: str, *, at_home: bool) -> str:
         named = {"User-Agent": f"benchloop-client/{__version__}", "Accept": "application/json", "Accept-Encoding": coding}
         if self._settings.api_key and at_home:
             named[KEY_HEADER] = self._settings.api_key
-        lines = "".join(_line(name, value) for name, value in named.items())
-        return self._basics.setdefault((coding, at_home), lines)
+        if call.body:
+            named |= {"Content-Type": call.body.content_type, "Content-Length": str(call.body.length)}
+            if call.body.encoding:
+                named["Content-Encoding"] = call.body.encoding
+        own = dict(call.headers or {})
+        if not at_home:
+            own.pop("Authorization", None)
+        if not self._takes_links:
+            own.pop("Prefer", None)
+        replaced = {name.lower() for name in own}
+        kept = {name: value for name, value in named.items() if name.lower() not in replaced}
+        return "".join(_line(name, value) for name, value in (kept | own).items())
 
     def _next_hop(self, url: str, response: Answer, hops: int) -> str:
         target = urljoin(url, response.headers.get("location", ""))

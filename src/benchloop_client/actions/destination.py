@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -215,14 +217,16 @@ class Destination:
         return True
 
     def _on_disk(self, path: str) -> OnDisk:
-        target = self.root / path
+        target = f"{self.root}/{path}"
         try:
-            status = target.lstat()
+            found = os.lstat(target)
+            if stat.S_ISLNK(found.st_mode):
+                return OnDisk("file", found.st_size) if Path(target).is_file() else OnDisk("other")
         except FileNotFoundError:
             return OnDisk("absent")
         except OSError as error:
             raise LocalError(f"{target} cannot be looked at: {error.strerror}") from None
-        return OnDisk("file", status.st_size) if target.is_file() else OnDisk("other")
+        return OnDisk("file", found.st_size) if stat.S_ISREG(found.st_mode) else OnDisk("other")
 
 
 def in_group(group_id: str, *names: str) -> str:

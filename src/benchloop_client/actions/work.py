@@ -21,6 +21,8 @@ Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 _MOSTLY = 1 / 3
+#: Bodies up to this size are not shown while they arrive.
+_SMALL = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,10 @@ class Counted:
 
 
 def moving(stream: Stream, name: str, watch: Watch) -> Iterator[bytes]:
-    """The plain bytes of a stream, whoever watches being told of each piece."""
+    """The plain bytes of a stream, whoever watches being told of each piece, unless it is a small one that is there at once."""
+    if stream.wire_length is not None and stream.wire_length <= _SMALL:
+        yield from stream
+        return
     try:
         for chunk in stream:
             watch(Moved(name, stream.received, stream.wire_length))

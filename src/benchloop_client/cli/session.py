@@ -131,7 +131,8 @@ class Session:
     def client(self) -> client.Client:
         """The one client of this run, with its pool of connections."""
         opened = self.env.open_client(self.settings, self.cancel)
-        opened.tell(self.output.debug)
+        if self.output.level is Level.VERBOSE:
+            opened.tell(self.output.debug)
         self._look_for_update()
         return opened
 

@@ -7,7 +7,6 @@ import hashlib
 import json
 import math
 import os
-import secrets
 import shutil
 import zlib
 from collections.abc import Iterable
@@ -18,13 +17,17 @@ from typing import Any
 import msgspec
 
 from benchloop_client.errors import BenchloopError, DiskFull, IntegrityError, LocalError
+from benchloop_client.transfer import ways
+from benchloop_client.transfer.ways import mine, part_name
+
+__all__ = ["mine", "part_name"]
 
 #: Files from this size on are synced to the disk before they get their name.
 SYNCED_SIZE = 8 * 1024 * 1024
-_NAME_LIMIT = 255
 #: What the system says where a disk, a quota or a size limit is used up.
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _READ = 1 << 20
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +56,31 @@ def place(target: Path, chunks: Iterable[bytes], *, root: Path, expect: Expect |
     and whatever `chunks` raises.
     """
     expect = expect or Expect()
-    target = contained(target, root=root)
-    part = target.with_name(part_name(target.name, secrets.token_hex(6)))
     try:
-        make_folder(target.parent, root)
-        with open(part, "xb", buffering=0) as file:
-            size, digest = _copy(chunks, file.write)
-            verify(target, expect, size, digest)
+        folder, name = ways.located(target, root)
+    except OSError as error:
+        raise local_error(error, root / target) from None
+    path, part = f"{folder}/{name}", f"{folder}/{part_name(name)}"
+    try:
+        handle = os.open(part, _NEW, 0o666)
+        try:
+            size, digest = _copy(chunks, handle)
+            verify(Path(path), expect, size, digest)
             durable = fsync or size >= SYNCED_SIZE
             if durable:
-                os.fsync(file.fileno())
-        part.replace(target)
+                os.fsync(handle)
+        finally:
+            os.close(handle)
+        ways.rename(part, path)
         if durable:
-            sync_folder(target.parent)
+            sync_folder(Path(folder))
     except OSError as error:
-        _remove(part)
-        raise local_error(error, target, need=expect.size) from None
+        ways.remove(part)
+        raise local_error(error, Path(path), need=expect.size) from None
     except BaseException:
-        _remove(part)
+        ways.remove(part)
         raise
-    return Placed(target, size, digest, durable)
+    return Placed(Path(path), size, digest, durable)
 
 
 def place_bytes(target: Path, data: bytes, *, root: Path, fsync: bool = False) -> Placed:
@@ -168,14 +176,14 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _copy(chunks: Iterable[bytes], write: Any) -> tuple[int, str]:
+def _copy(chunks: Iterable[bytes | memoryview], handle: int) -> tuple[int, str]:
     digest, size = hashlib.sha256(), 0
     for chunk in chunks:
         digest.update(chunk)
         size += len(chunk)
-        rest = memoryview(chunk)
-        while rest:
-            rest = rest[write(rest) :]
+        written = os.write(handle, chunk)
+        while written < len(chunk):
+            written += os.write(handle, memoryview(chunk)[written:])
     return size, digest.hexdigest()
 
 
@@ -185,13 +193,6 @@ def verify(target: Path, expect: Expect, size: int, digest: str | None) -> None:
         raise IntegrityError(f"{target.name}: {size} bytes arrived, {expect.size} were announced")
     if expect.sha256 is not None and digest is not None and digest != expect.sha256.lower():
         raise IntegrityError(f"{target.name}: the content does not match its announced SHA-256")
-
-
-def part_name(name: str, mark: str) -> str:
-    """What a file is called until it is whole; `mark`: 12 hex digits that no other part has."""
-    suffix = f".{mark}.part"
-    kept = name.encode("utf-8", "surrogateescape")[: _NAME_LIMIT - len(suffix) - 1].decode("utf-8", "ignore")
-    return f".{kept}{suffix}"
 
 
 def make_folder(folder: Path, root: Path) -> None:
@@ -204,18 +205,13 @@ def make_folder(folder: Path, root: Path) -> None:
         raise LocalError(f"{folder} leads out of the output directory {root} through a link")
 
 
-def _remove(part: Path) -> None:
-    try:
-        part.unlink(missing_ok=True)
-    except OSError:
-        return
-
-
 def local_error(error: OSError, target: Path, *, need: int | None = None) -> BenchloopError:
     """What a failure of the file system means: `DiskFull` that says what is needed (`need` bytes) and free, else `LocalError`."""
     if error.errno in NO_SPACE:
         wanted = f"{need} bytes" if need is not None else "more space"
         return DiskFull(f"no space left for {target.name}: {wanted} needed, {_free(target.parent)} bytes free in {target.parent}")
+    if isinstance(error, IsADirectoryError) or (isinstance(error, PermissionError) and target.is_dir()):
+        return LocalError(f"{target} is a directory; a file of that name is to be written")
     return LocalError(f"{target} cannot be written: {error.strerror or error}")
 
 

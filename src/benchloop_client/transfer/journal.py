@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import threading
@@ -14,11 +15,13 @@ from typing import Literal
 import msgspec
 
 from benchloop_client.errors import DiskFull, LocalError
-from benchloop_client.transfer.files import sync_folder
+from benchloop_client.transfer.files import NO_SPACE, sync_folder
 
 FOLDER = ".benchloop"
 NAME = "journal.jsonl"
 SYNC_EVERY = 1.0
+#: So many folders are synced one by one.
+_MANY_FOLDERS = 16
 
 Status = Literal["done", "missing", "placeholder", "failed"]
 
@@ -60,7 +63,7 @@ class Journal:
         if read_only and not self.path.is_file():
             self.path = Path(os.devnull)
         self._root = root
-        self._lock = threading.Lock()
+        self._lock, self._sync_lock = threading.Lock(), threading.Lock()
         self._offsets: dict[int, int] = {}
         self._runs: dict[str, tuple[str, int]] = {}
         self._trusted_from: int | None = None
@@ -112,8 +115,12 @@ class Journal:
                 self._offsets[_number(path)] = offset
                 offset += len(line)
                 self._folders.add(path.rpartition("/")[0])
-            if time.monotonic() - self._synced_at >= SYNC_EVERY:
-                self._sync()
+            due = time.monotonic() - self._synced_at >= SYNC_EVERY
+            if due:
+                self._synced_at = time.monotonic()
+        if due:
+            # Outside the lock: a slow disk must not hold up those who only add a line.
+            self.sync()
 
     def get(self, path: str) -> Entry | None:
         """The latest entry for `path`, None if there is none."""
@@ -147,14 +154,17 @@ class Journal:
 
     def sync(self) -> None:
         """Make the journal and the names of the files it lists durable; done by itself once a second and at the end."""
-        with self._lock:
-            self._sync()
+        with self._sync_lock:
+            with self._lock:
+                handle, folders, self._folders = self._handle, self._folders, set()
+            if handle >= 0 and not self._read_only:
+                self._sync(handle, folders)
 
     def close(self) -> None:
         """Sync and close; further calls fail."""
-        with self._lock:
+        self.sync()
+        with self._sync_lock, self._lock:
             if self._handle >= 0:
-                self._sync()
                 os.close(self._handle)
                 self._handle = -1
 
@@ -170,7 +180,7 @@ class Journal:
     def _append(self, mark: _Mark) -> None:
         with self._lock:
             self._runs[mark.run] = (mark.state, self._write(msgspec.json.encode(mark) + b"\n"))
-            self._sync()
+        self.sync()
 
     def _write(self, line: bytes) -> int:
         """Append one line in one write, so that lines of several processes do not mix, and return where it begins."""
@@ -180,23 +190,23 @@ class Journal:
             written = os.write(self._handle, line)
             if written < len(line):
                 os.write(self._handle, b"\n")
-                raise OSError(28, "no space left for a whole line")
+                raise OSError(errno.ENOSPC, "no space left for a whole line")
         except OSError as error:
-            kind = DiskFull if error.errno == 28 else LocalError
+            kind = DiskFull if error.errno in NO_SPACE else LocalError
             raise kind(f"the journal {self.path} cannot be written: {error.strerror}") from None
         # With O_APPEND the position after a write is the end of what this process wrote.
         return os.lseek(self._handle, 0, os.SEEK_CUR) - len(line)
 
-    def _sync(self) -> None:
+    def _sync(self, handle: int, folders: set[str]) -> None:
         self._synced_at = time.monotonic()
-        if self._read_only:
-            return
         try:
-            os.fsync(self._handle)
+            os.fsync(handle)
         except OSError:
             return
-        folders, self._folders = self._folders, set()
-        for folder in folders:
+        if len(folders) > _MANY_FOLDERS:
+            # A sync for each would cost more than all else. A name that a crash of the machine takes away is missed by the next run.
+            folders = {folder.partition("/")[0] for folder in folders}
+        for folder in sorted(folders)[:_MANY_FOLDERS]:
             sync_folder(self._root / folder)
 
     def _read(self, offset: int) -> Entry | None:

@@ -40,6 +40,7 @@ def me() -> str:
     return _me(os.getpid())
 
 
+@cache
 def token(owner: str) -> str:
     """Eight hex digits that stand for an owner where a name has little room."""
     return hashlib.blake2b(owner.encode(), digest_size=4).hexdigest()
@@ -62,6 +63,7 @@ def lives(owner: str, sign: Path) -> bool:
     return _answers(int(pid))
 
 
+@cache
 def boot() -> str:
     """A name for this run of the machine, empty where there is none: what was written in another one may not have reached the disk."""
     try:
