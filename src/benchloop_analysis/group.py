@@ -28,6 +28,7 @@ from benchloop_analysis.group_tally import (
     bounded_key,
     count_in,
     label_of,
+    weaknesses,
 )
 from benchloop_analysis.intervals import BOOTSTRAP, WILSON, PassAtK, Rate, pass_rates
 from benchloop_analysis.records import UNKNOWN, Facts, JobAnalysis
@@ -51,6 +52,7 @@ class _State(msgspec.Struct):
     models: dict[str, Part] = {}
     steps: dict[str, Part] = {}
     labels: dict[str, LabelTally] = {}
+    weak: dict[str, LabelTally] = {}
     signals: dict[str, SignalTally] = {}
     signatures: SignatureTable = msgspec.field(default_factory=SignatureTable)
     versions: dict[str, int] = {}
@@ -83,6 +85,8 @@ class GroupFold:
         label = label_of(analysis)
         if label is not None:
             state.labels.setdefault(label, LabelTally()).add(analysis)
+        for weak in weaknesses(analysis):
+            state.weak.setdefault(weak.label, LabelTally()).see(weak)
         count_in(state.versions, analysis.verdict.ruleset_version)
         state.signatures.add(analysis, facts)
         add_signals(state.signals, analysis)
@@ -107,10 +111,29 @@ class GroupFold:
         add_to(mine.models, others.models)
         add_to(mine.steps, others.steps)
         add_to(mine.labels, others.labels)
+        add_to(mine.weak, others.weak)
         add_to(mine.signals, others.signals)
         mine.signatures.take(others.signatures)
         for version, count in others.versions.items():
             count_in(mine.versions, version, count)
+
+    @property
+    def n_tasks(self) -> int:
+        """Tasks with at least one attempt, counted once for each training step."""
+        return len(self._state.tasks)
+
+    def lost_tasks(self) -> dict[str, tuple[int, int]]:
+        """For each label on the agent's side: tasks with a failed attempt that shows it, and those of them that no valid attempt passed."""
+        found: dict[str, tuple[int, int]] = {}
+        for attempts in self._state.tasks.values():
+            for label in attempts.weak:
+                tasks, never = found.get(label, (0, 0))
+                found[label] = tasks + 1, never + (attempts.outcomes.passed_valid == 0)
+        return found
+
+    def weakness(self, label: str) -> LabelTally:
+        """The jobs that show a label on the agent's side."""
+        return self._state.weak[label]
 
     def report(self, *, present: int | None = None, rows: int = ROWS, seed: int = 0) -> GroupReport:
         """The report. `present` is how many jobs there are, where not all of them were added; `rows` limits each table."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from benchloop_analysis.group_records import Example
-from benchloop_analysis.records import Facts, JobAnalysis, VerifierReport
+from benchloop_analysis.records import Facts, JobAnalysis, Label, Verdict, VerifierReport
 
 EXAMPLES = 3
 #: Distinct agents, models and steps that are told apart; the rest is counted together under `OTHERS`.
@@ -129,7 +129,8 @@ class Part(Addable):
 class Attempts(Part):
     """The attempts at one task in one step, and what its verifier said about them.
 
-    `failing` are tests that failed in each of the `reported` failed attempts; `reports` is digest of a report → the rewards it came with.
+    `failing` are tests that failed in each of the `reported` failed attempts; `reports` is digest of a report → the rewards it came with;
+    `weak` are the labels on the agent's side of attempts that failed.
     """
 
     task_id: str = ""
@@ -137,6 +138,7 @@ class Attempts(Part):
     reported: int = 0
     failing: frozenset[str] = frozenset()
     agents: frozenset[str] = frozenset()
+    weak: frozenset[str] = frozenset()
     oracle_failed: list[Example] = []
     failed: list[Example] = []
     reports: dict[str, list[tuple[float, str]]] = {}
@@ -144,6 +146,7 @@ class Attempts(Part):
     def add(self, analysis: JobAnalysis, facts: Facts) -> None:
         """Count one attempt."""
         Part.add(self, analysis, facts)
+        self.weak = self.weak.union(one.label for one in weaknesses(analysis))
         reward = facts.reward
         if reward is None or analysis.verdict.reward_valid is False:
             return
@@ -183,6 +186,7 @@ class Attempts(Part):
         Part.take(self, other)
         if isinstance(other, Attempts):
             self._shared(other.reported, other.failing, other.agents)
+            self.weak |= other.weak
             first(self.failed, other.failed)
             first(self.oracle_failed, other.oracle_failed)
             for digest, rewards in other.reports.items():
@@ -210,6 +214,13 @@ class LabelTally(Addable):
         evidence = verdict.evidence[0] if verdict.evidence else None
         step = evidence.step_id if evidence is not None else verdict.first_signal_step
         first(self.examples, [Example(job_id=analysis.job_id, step_id=step, evidence=evidence)])
+
+    def see(self, weak: Weak) -> None:
+        """Count one job that shows a weakness, be it its verdict or not."""
+        self.jobs += 1
+        self.wasted_steps += weak.wasted_steps
+        self.wasted_seconds += weak.wasted_seconds
+        first(self.examples, [weak.example])
 
     def take(self, other: LabelTally) -> None:
         """Add the counts of `other`."""
@@ -251,6 +262,37 @@ class SignalTally(Addable):
         for name in ("jobs", "hit_jobs", "marked_jobs", "hits", "of"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         first(self.examples, other.examples)
+
+
+class Weak(msgspec.Struct, frozen=True):
+    """One label on the agent's side of a job that failed: primary or not."""
+
+    label: str
+    wasted_steps: int
+    wasted_seconds: float
+    example: Example
+
+
+def weaknesses(analysis: JobAnalysis) -> list[Weak]:
+    """What the agent itself did in a job that failed, each label once. A job whose reward says nothing is not known to have failed."""
+    verdict = analysis.verdict
+    if verdict.fail_reason is None or verdict.reward_valid is False:
+        return []
+    found: dict[str, Weak] = {}
+    if verdict.fault_side == "model":
+        name = f"{verdict.fail_reason}/{verdict.sub_fail_reason or ''}"
+        found[name] = _weak(name, analysis.job_id, verdict)
+    for label in verdict.secondary:
+        name = f"{label.fail_reason}/{label.sub_fail_reason}"
+        if label.fault_side == "model" and name not in found:
+            found[name] = _weak(name, analysis.job_id, label)
+    return list(found.values())
+
+
+def _weak(name: str, job_id: str, said: Verdict | Label) -> Weak:
+    evidence = said.evidence[0] if said.evidence else None
+    example = Example(job_id=job_id, step_id=evidence.step_id if evidence is not None else None, evidence=evidence)
+    return Weak(name, said.wasted_steps, said.wasted_seconds or 0.0, example)
 
 
 def label_of(analysis: JobAnalysis) -> str | None:

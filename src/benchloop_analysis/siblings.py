@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from benchloop_analysis.records import Event, Phase, Struct, Trajectory
 
@@ -57,7 +57,7 @@ def outline(job_id: str, trajectory: Trajectory) -> Outline:
     """What to keep of a run."""
     return Outline(
         job_id=job_id,
-        calls=tuple(_calls(trajectory.events))[:CALLS],
+        calls=tuple(calls(trajectory.events))[:CALLS],
         n_steps=trajectory.n_steps,
         n_calls=trajectory.n_calls,
         n_errors=trajectory.n_errors,
@@ -68,7 +68,8 @@ def outline(job_id: str, trajectory: Trajectory) -> Outline:
     )
 
 
-def _calls(events: Iterable[Event]) -> Iterable[Call]:
+def calls(events: Iterable[Event]) -> Iterator[Call]:
+    """The calls as they are compared; those that do nothing to the task are left out."""
     for event in events:
         if event.tool is not None and event.kind not in _IDLE:
             yield Call(step_id=event.step_id, signature=signature(event), text=shown(event))
@@ -105,7 +106,7 @@ def checked_after_change(events: Iterable[Event]) -> bool | None:
 
 def compare(trajectory: Trajectory, sibling: Outline) -> Comparison:
     """The run of `trajectory`, which failed, beside one that passed."""
-    mine = list(_calls(trajectory.events))
+    mine = list(calls(trajectory.events))
     same = 0
     for own, other in zip(mine, sibling.calls, strict=False):
         if own.signature != other.signature:

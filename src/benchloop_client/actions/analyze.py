@@ -1,0 +1,229 @@
+"""Why did the jobs of a local run fail: the whole analysis on any directory that a push can read, without a server or network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from benchloop_client.actions.events import Counter, Watch, unwatched
+from benchloop_client.actions.report import Failure, Report
+from benchloop_client.errors import LocalError, UsageError
+from benchloop_client.formats.detect import open_run
+from benchloop_client.formats.records import ReadOptions, Run, RunGroup, UnreadableRun
+
+try:
+    from benchloop_analysis.group import GroupFold
+    from benchloop_analysis.group_records import GroupFacts, GroupReport
+    from benchloop_analysis.markdown_group import group_markdown
+    from benchloop_analysis.rsi_group import group_rsi, group_rsi_markdown
+    from benchloop_client.actions.analyze_jobs import Done, check_rules
+    from benchloop_client.actions.analyze_siblings import write_table
+except ModuleNotFoundError as missing:
+    raise LocalError(f"{missing.name} is missing, which the analysis needs: pip install 'benchloop_client[analysis]'") from None
+
+from benchloop_client.actions import processes
+from benchloop_client.actions.analyze_task import Task, options_of
+from benchloop_client.actions.destination import beside
+from benchloop_client.transfer import files
+
+#: A run of fewer bytes is read sooner than other processes are started.
+SMALL_RUN = 4 << 20
+_MOST_PROCESSES = 16
+_JUDGE = processes.Program("benchloop_client.actions.analyze_jobs", "judge")
+_LOOK = processes.Program("benchloop_client.actions.analyze_siblings", "look")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to analyse and how; the fields are the options of `bl analyze`. `processes` None: as many as there are cores."""
+
+    path: Path
+    format: str = "auto"
+    rules: tuple[Path, ...] = ()
+    output_dir: Path | None = None
+    processes: int | None = None
+    pretty: bool = True
+    options: ReadOptions = field(default_factory=ReadOptions)
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedGroup:
+    """One group: its report, and where its jobs' verdicts lie in the spool (`start` to `end`)."""
+
+    group_id: str
+    report: GroupReport
+    spool: IO[bytes]
+    start: int
+    end: int
+
+    def rows(self) -> Iterator[bytes]:
+        """The verdict of each job as a JSON object, in the order of the run; read from the disk."""
+        at = self.start
+        while at < self.end:
+            self.spool.seek(at)
+            line = self.spool.readline()
+            at += len(line)
+            yield line.rstrip(b"\n")
+
+    def jobs(self) -> Iterator[dict[str, Any]]:
+        """The verdict of each job."""
+        return (msgspec.json.decode(row) for row in self.rows())
+
+    def report_dict(self) -> dict[str, Any]:
+        """The report as plain values."""
+        found: dict[str, Any] = msgspec.to_builtins(self.report)
+        return found
+
+
+class Analysis:
+    """What was found: `groups` in the order of the run, and in `report` the jobs that could not be read. Close it to give the disk back."""
+
+    def __init__(self, groups: tuple[AnalysedGroup, ...], report: Report, spool: IO[bytes]) -> None:
+        self.groups, self.report = groups, report
+        self._spool = spool
+
+    def __enter__(self) -> Analysis:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Remove the verdicts that lie on the disk."""
+        self._spool.close()
+
+
+def analyze(request: Request, watch: Watch = unwatched) -> Analysis:
+    """Judge every job of the run at `request.path`, and write all reports under `output_dir`, if one is given.
+
+    A job that cannot be read is among the failures and stops no other. Raises `LocalError` for a path that no reader knows, `UsageError`
+    for a rule file that cannot be used.
+    """
+    run = _opened(request)
+    task = Task(
+        path=str(request.path),
+        format=run.format,
+        options=options_of(request.options),
+        rules=tuple((path.name, _rule_text(path)) for path in request.rules),
+        output=str(request.output_dir) if request.output_dir is not None else None,
+        pretty=request.pretty,
+    )
+    check_rules(task.rules)
+    width = _width(request)
+    folder = Path(tempfile.mkdtemp(prefix="benchloop-analyze-"))
+    spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the analysis
+    try:
+        if not all(group.single for group in run.groups):
+            write_table(folder, _watched(watch, "reading", processes.run(_LOOK, _tasks(task, width))))
+            task = msgspec.structs.replace(task, siblings=str(folder))
+        collected = _Collected(run, spool)
+        for key, data in _watched(watch, "analysing", processes.run(_JUDGE, _tasks(task, width))):
+            collected.add(key[0], msgspec.msgpack.decode(data, type=Done))
+        analysis = collected.analysis()
+        if request.output_dir is not None:
+            for group, fold in zip(analysis.groups, collected.folds, strict=True):
+                _write(request, group, fold)
+        return analysis
+    except BaseException:
+        spool.close()
+        raise
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _opened(request: Request) -> Run:
+    try:
+        return open_run(request.path, format=request.format, options=request.options)
+    except UnreadableRun as error:
+        raise LocalError(str(error)) from None
+
+
+def _rule_text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', None) or 'it is no UTF-8 text'}") from None
+
+
+def _width(request: Request) -> int:
+    if request.processes is not None:
+        return max(1, request.processes)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return 1 if cores == 1 or _is_small(request.path) else min(cores, _MOST_PROCESSES)
+
+
+def _is_small(path: Path) -> bool:
+    """Whether the run's files come to few bytes; looks no further than it must."""
+    size = 0
+    for place in (path,) if path.is_file() else path.rglob("*"):
+        if place.is_file() and not place.is_symlink():
+            size += place.stat().st_size
+        if size > SMALL_RUN:
+            return False
+    return True
+
+
+def _tasks(task: Task, width: int) -> list[bytes]:
+    return [msgspec.json.encode(msgspec.structs.replace(task, number=number, of=width)) for number in range(width)]
+
+
+def _watched(watch: Watch, label: str, items: Iterator[processes.Item]) -> Iterator[processes.Item]:
+    counter = Counter(watch, label, "jobs", None)
+    for item in items:
+        yield item
+        counter.step("read", "")
+    counter.end("done")
+
+
+class _Collected:
+    """Takes the jobs in order: counts them, and keeps their verdicts on the disk."""
+
+    def __init__(self, run: Run, spool: IO[bytes]) -> None:
+        self._groups, self._spool = run.groups, spool
+        self.folds = [GroupFold(_facts(group)) for group in run.groups]
+        self._bounds = [(0, 0)] * len(run.groups)
+        self._failures: list[Failure] = []
+        self._current = -1
+        self._written = self._done = 0
+
+    def add(self, group: int, done: Done) -> None:
+        """Take in one job; groups come one after another."""
+        if group != self._current:
+            self._current = group
+            self._bounds[group] = (self._written, self._written)
+        if done.error is not None:
+            self._failures.append(Failure(done.location, LocalError(done.error)))
+        if done.analysis is not None and done.facts is not None:
+            self._done += 1
+            self.folds[group].add(done.analysis, done.facts)
+            self._written += self._spool.write(done.row + b"\n")
+            self._bounds[group] = (self._bounds[group][0], self._written)
+
+    def analysis(self) -> Analysis:
+        """Everything, when there are no more jobs."""
+        self._spool.flush()
+        groups = tuple(
+            AnalysedGroup(group.group_id, fold.report(), self._spool, *bounds)
+            for group, fold, bounds in zip(self._groups, self.folds, self._bounds, strict=True)
+        )
+        return Analysis(groups, Report(self._done, tuple(self._failures), "job(s)"), self._spool)
+
+
+def _facts(group: RunGroup) -> GroupFacts:
+    return GroupFacts(group_id=group.group_id, name=group.facts.name, benchmark=group.facts.benchmark, expected=group.facts.expected)
+
+
+def _write(request: Request, group: AnalysedGroup, fold: GroupFold) -> None:
+    root = request.output_dir
+    assert root is not None
+    texts = {"_report.md": group_markdown(group.report), "_rsi.md": group_rsi_markdown(group_rsi(fold, group.report))}
+    for suffix, text in texts.items():
+        files.place_bytes(root / beside(group.group_id, suffix), text.encode("utf-8", "replace"), root=root)
+    files.place_json(root / beside(group.group_id, "_report.json"), group.report_dict(), root=root, pretty=request.pretty)

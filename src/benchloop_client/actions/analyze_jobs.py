@@ -1,0 +1,147 @@
+"""One process's part of an analysis: read each job, judge it, write its reports, and pass on what the group's report needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchloop_analysis import sources
+from benchloop_analysis.job_report import JobContext, JobReport, job_report
+from benchloop_analysis.markdown_job import job_markdown
+from benchloop_analysis.records import Facts, File, JobAnalysis, JobInput
+from benchloop_analysis.rsi import job_rsi, job_rsi_markdown
+from benchloop_analysis.ruleset import BadRules, load
+from benchloop_analysis.siblings import Outline
+from benchloop_analysis.verdict import analyse
+from benchloop_client.actions.analyze_siblings import SiblingTable
+from benchloop_client.actions.analyze_task import Task
+from benchloop_client.actions.destination import in_group
+from benchloop_client.actions.processes import Item
+from benchloop_client.actions.push_jobs import job_id_of
+from benchloop_client.errors import LocalError, UsageError, one_line
+from benchloop_client.formats.records import Rejected, RunFile, RunGroup, RunJob
+from benchloop_client.transfer import files
+
+#: Bytes of a job's files that are read, at most; the first ones in the archive's order.
+JOB_BYTES = 32 << 20
+_END = 1 << 20
+#: The verdict as it is printed: these fields of the report, in this order.
+VERDICT = (
+    "job_id", "task_id", "agent", "model", "step", "outcome", "reward", "reward_valid", "fail_reason", "sub_fail_reason", "tier",
+    "fault_side", "says", "evidence", "reward_evidence", "secondary", "integrity", "first_signal_step", "wasted_steps", "wasted_seconds",
+    "wasted_cost_usd", "n_steps", "n_calls", "seconds", "tests", "ruleset_version",
+)  # fmt: skip
+
+
+class Done(msgspec.Struct, kw_only=True):
+    """One job: its verdict as a JSON object (`row`) and what is counted of it. With `error`: a job, or a part of it, that was not read."""
+
+    location: str
+    error: str | None = None
+    row: bytes = b""
+    facts: Facts | None = None
+    analysis: JobAnalysis | None = None
+
+
+def judge(task_json: bytes) -> Iterator[Item]:
+    """Judge the jobs of a share, one after another."""
+    task = msgspec.json.decode(task_json, type=Task)
+    judge_job = _Judge(task)
+    for number, group in enumerate(task.open().groups):
+        for count, (index, found) in enumerate(group.shared(task.share())):
+            yield (number, index, count), msgspec.msgpack.encode(judge_job(number, group, found))
+
+
+class _Judge:
+    """Judges one job after another by the same rules."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._rules = load(task.rules)
+        self._siblings = SiblingTable(Path(task.siblings) if task.siblings is not None else None)
+
+    def __call__(self, number: int, group: RunGroup, found: RunJob | Rejected) -> Done:
+        if isinstance(found, Rejected):
+            return Done(location=found.source, error=found.reason)
+        try:
+            return self._judged(number, group, found)
+        except LocalError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one job that cannot be judged is named, and stops no other
+            return Done(location=found.location, error=one_line(f"{type(error).__name__}: {error}"))
+
+    def _judged(self, number: int, group: RunGroup, job: RunJob) -> Done:
+        document = job.trajectory().document if job.trajectory is not None else None
+        facts = Facts.of(job.facts)
+        steps = len(document["steps"]) if document is not None else None
+        given = JobInput(
+            job_id=job_id_of(group.group_id, job),
+            facts=facts,
+            document=document,
+            files=texts(job.files),
+            siblings=self._siblings.siblings(number, job.facts, steps),
+        )
+        analysis = analyse(given, self._rules)
+        context = JobContext(group_id=group.group_id, cost_usd=job.facts.cost_usd, sibling=self._siblings.passing(number, job.facts))
+        report = job_report(analysis, facts, context)
+        if self._task.output is not None:
+            self._write(Path(self._task.output), report, analysis, context.sibling)
+        return Done(location=job.location, row=row_of(report), facts=facts, analysis=msgspec.structs.replace(analysis, trajectory=None))
+
+    def _write(self, root: Path, report: JobReport, analysis: JobAnalysis, sibling: Outline | None) -> None:
+        def target(suffix: str) -> Path:
+            return root / in_group(report.group_id or "", f"{report.job_id}{suffix}")
+
+        files.place_bytes(target("_report.md"), _utf8(job_markdown(report)), root=root)
+        files.place_json(target("_report.json"), msgspec.to_builtins(report), root=root, pretty=self._task.pretty)
+        weaknesses = job_rsi(analysis, sibling)
+        files.place_bytes(target("_rsi.md"), _utf8(job_rsi_markdown(weaknesses)), root=root)
+
+
+def check_rules(rules: Sequence[tuple[str, str]]) -> None:
+    """Raises `UsageError` for a rule file that cannot be used, naming file and line."""
+    try:
+        load(rules)
+    except BadRules as error:
+        raise UsageError(str(error)) from None
+
+
+def row_of(report: JobReport) -> bytes:
+    """The verdict as a JSON object."""
+    fields: dict[str, Any] = {name: getattr(report, name) for name in VERDICT}
+    return files.json_bytes(msgspec.to_builtins(fields), pretty=False).rstrip(b"\n")
+
+
+def texts(found: tuple[RunFile, ...]) -> tuple[File, ...]:
+    """The files that the analysis reads, within bounds; one that cannot be read is left out."""
+    taken: list[File] = []
+    left = JOB_BYTES
+    for file in found:
+        if left <= 0 or not sources.wanted(file.path):
+            continue
+        try:
+            text = _text(file)
+        except OSError:
+            continue
+        left -= len(text.text)
+        taken.append(text)
+    return tuple(taken)
+
+
+def _text(file: RunFile) -> File:
+    if isinstance(file.source, bytes):
+        return sources.file_of(file.path, file.source)
+    with open(file.source, "rb") as stream:
+        if file.size <= sources.LARGEST:
+            return sources.file_of(file.path, stream.read(sources.LARGEST))
+        head = stream.read(_END)
+        stream.seek(max(_END, file.size - _END))
+        tail = stream.read(_END)
+    return File(path=file.path, text=f"{head.decode('utf-8', 'replace')}\n{tail.decode('utf-8', 'replace')}", whole=False)
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
