@@ -14,7 +14,6 @@ import msgspec
 from benchloop_client.actions.push_uploads import Shipment
 from benchloop_client.actions.spool import Spool
 from benchloop_client.contract import trajectory
-from benchloop_client.contract.compression import frame
 from benchloop_client.contract.ids import mint_job_id
 from benchloop_client.contract.resources import Content, GroupUpsert, JobFacts, JobUpsert, Media
 from benchloop_client.errors import LocalError
@@ -141,7 +140,7 @@ def _build(content: JobContent, spool: Spool) -> Built:
     document = archive = None
     if content.document is not None:
         document = Content(sha256=_sha(content.document), size=len(content.document))
-        packed = spool.add(frame(content.document))
+        packed = spool.add(trajectory.packed(content.document))
         uploads.append(Shipment("trajectory", document.sha256, document.size, packed.length, lambda: spool.read(packed), encoding="zstd"))
     if content.files:
         archive, shipment = _packed([each.file for each in content.files], spool)

@@ -7,12 +7,13 @@ import io
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchloop_client.contract import trajectory
-from benchloop_client.contract.compression import BadFrames, decode, frame
+from benchloop_client.contract.compression import BadFrames, decode, frame, zstd
 from benchloop_server.features.trajectories.frames import Index, Stored, decode_index, encode_index, frames_of, plain_steps, store
+from benchloop_server.features.trajectories.received import Received
 
 
 def document(messages: list[str]) -> dict[str, object]:
@@ -35,6 +36,7 @@ def stored(messages: list[str], frame_plain: int = 2000) -> tuple[Stored, bytes,
     return result, sink.getvalue(), trajectory.encode(value)
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=400), min_size=1, max_size=30), st.integers(1, 3000))
 def test_frames_join_to_the_document(messages: list[str], frame_plain: int) -> None:
     result, frames, plain = stored(messages, frame_plain)
@@ -44,6 +46,7 @@ def test_frames_join_to_the_document(messages: list[str], frame_plain: int) -> N
     assert result.sha256 == hashlib.sha256(frames).hexdigest()
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=400), min_size=1, max_size=30), st.integers(1, 3000))
 def test_every_step_is_found_through_the_index(messages: list[str], frame_plain: int) -> None:
     result, frames, plain = stored(messages, frame_plain)
@@ -88,3 +91,41 @@ def test_the_index_survives_storage_and_shows_damage() -> None:
     with pytest.raises(BadFrames):
         decode_index(frame(b'{"frames":1}'))
     assert isinstance(decode_index(frame(b'{"frames":[],"steps":[]}')), Index)
+
+
+def _sent(messages: list[str]) -> tuple[dict[str, object], bytes, bytes]:
+    """(document, its JSON, the bytes in which the client sends it)."""
+    value = document(messages)
+    plain = trajectory.encode(value)
+    return value, plain, trajectory.packed(plain)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 90_000), min_size=1, max_size=12))
+def test_what_the_client_packed_is_stored_as_it_came(lengths: list[int]) -> None:
+    value, plain, wire = _sent(["m" * length for length in lengths])
+    assert b"".join(decode([wire])) == plain
+    again, taken = io.BytesIO(), io.BytesIO()
+    made = store(value, again)
+    assert store(value, taken, received=Received(wire, plain)) == made
+    assert wire.endswith(taken.getvalue())
+
+
+def test_frames_that_are_not_as_they_would_be_stored_are_made_anew() -> None:
+    value, plain, _ = _sent(["one", "two"])
+    clean = io.BytesIO()
+    made = store(value, clean)
+    unchecked = zstd.compress(plain[1:], options={zstd.CompressionParameter.checksum_flag: 0})
+    for wire in (frame(plain), frame(b"{") + unchecked, frame(b"{") + frame(plain[1:9]) + frame(plain[9:]), b""):
+        sink = io.BytesIO()
+        assert store(value, sink, received=Received(wire, plain)) == made
+        assert sink.getvalue() == clean.getvalue()
+
+
+def test_a_document_in_another_spelling_is_stored_in_ours() -> None:
+    value, _, _ = _sent(["one", "two"])
+    spelled = json.dumps(value, indent=1).encode()
+    sink = io.BytesIO()
+    made = store(value, sink, received=Received(trajectory.packed(spelled), spelled))
+    assert b"{" + b"".join(decode([sink.getvalue()])) == trajectory.encode(value)
+    assert made == store(value, io.BytesIO())

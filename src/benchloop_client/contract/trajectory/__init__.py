@@ -16,6 +16,7 @@ from benchloop_client.contract.trajectory.document import (
 )
 from benchloop_client.contract.trajectory.loading import load
 from benchloop_client.contract.trajectory.normal import Normal, normalise
+from benchloop_client.contract.trajectory.packing import packed
 from benchloop_client.contract.trajectory.shape import MAX_DEPTH, SCHEMA_VERSION, InvalidTrajectory, TooDeep
 from benchloop_client.contract.trajectory.strict import check_strict, decode_strict
 
@@ -38,6 +39,7 @@ __all__ = [
     "load",
     "media_parts",
     "normalise",
+    "packed",
     "split",
     "stamp",
     "stamped",

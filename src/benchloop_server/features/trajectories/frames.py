@@ -14,12 +14,13 @@ import msgspec
 
 from benchloop_client.contract import trajectory
 from benchloop_client.contract.compression import BadFrames, decode, frame
+from benchloop_client.contract.trajectory import packing
+from benchloop_client.contract.trajectory.packing import FRAME_PLAIN, starts_frame
+from benchloop_server.features.trajectories.received import Received
 from benchloop_server.kit.segments import literal
 
-#: Aim for the plain length of one frame, bytes; a single longer step makes a longer frame.
-FRAME_PLAIN = 1 << 18
 #: What a document begins with and the stored form lacks.
-OPENING = b"{"
+OPENING = packing.OPENING
 #: The same as a frame: what comes before the stored frames where a document is sent as zstd.
 OPENING_FRAME = literal(OPENING).stored
 _PREVIEW = 120
@@ -75,10 +76,12 @@ class Stored:
     index: Index
 
 
-def store(document: dict[str, Any], sink: Sink, *, frame_plain: int = FRAME_PLAIN) -> Stored:
-    """Write the frames of a strictly valid document to `sink`. A frame always ends at the end of a step or of the document."""
+def store(document: dict[str, Any], sink: Sink, *, received: Received | None = None, frame_plain: int = FRAME_PLAIN) -> Stored:
+    """Write the frames of a strictly valid document to `sink`. A frame always ends at the end of a step or of the document. Those that
+    were `received` as they are stored are taken as they are.
+    """
     head, steps, tail = trajectory.split(document)
-    writer = _Writer(sink, frame_plain)
+    writer = _Writer(sink, frame_plain, received)
     writer.add(head[len(OPENING) :])
     described: list[Step] = []
     for number, (step, raw) in enumerate(zip(_steps(document), steps, strict=True)):
@@ -119,8 +122,8 @@ def plain_steps(index: Index, number: int, plain_frame: bytes) -> Iterator[bytes
 class _Writer:
     """Collects pieces into frames and keeps count of where everything went."""
 
-    def __init__(self, sink: Sink, frame_plain: int) -> None:
-        self._sink, self._target = sink, frame_plain
+    def __init__(self, sink: Sink, frame_plain: int, received: Received | None) -> None:
+        self._sink, self._target, self._received = sink, frame_plain, received
         self._buffer = bytearray()
         self.frames: list[Frame] = []
         self.plain = self.stored = 0
@@ -131,7 +134,7 @@ class _Writer:
 
     def add_step(self, separator: bytes, step: bytes) -> tuple[int, int]:
         """Add a step; return the number of its frame and its offset in there."""
-        if self._buffer and len(self._buffer) + len(step) > self._target:
+        if starts_frame(len(self._buffer), len(step), self._target):
             self.flush()
         self._buffer += separator
         place = len(self.frames), len(self._buffer)
@@ -141,7 +144,8 @@ class _Writer:
     def flush(self) -> None:
         if not self._buffer:
             return
-        compressed = frame(bytes(self._buffer))
+        plain = bytes(self._buffer)
+        compressed = (self._received and self._received.at(self.plain + len(OPENING), plain)) or frame(plain)
         self.frames.append(Frame(self.plain, len(self._buffer), self.stored, len(compressed)))
         self.plain += len(self._buffer)
         self.stored += len(compressed)

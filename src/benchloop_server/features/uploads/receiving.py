@@ -16,6 +16,7 @@ from benchloop_server.features.artifacts.archive_index import encode_index as en
 from benchloop_server.features.artifacts.tar_entry import BadArchive
 from benchloop_server.features.trajectories.frames import Stored, store
 from benchloop_server.features.trajectories.frames import encode_index as encode_steps
+from benchloop_server.features.trajectories.received import Received
 from benchloop_server.kit.errors import DomainError, unprocessable
 from benchloop_server.kit.limits import Limits
 from benchloop_server.kit.packs import Packer, Part
@@ -24,6 +25,8 @@ from benchloop_server.sql.records import ArchiveInfo, TrajectoryInfo
 
 #: A decoder of a trajectory takes at most this much memory for its window (log2 bytes).
 _WINDOW_LOG = 25
+#: Compressed bytes that are held until the document is judged, so that they need not be made again.
+_WIRE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +61,16 @@ class Receiver:
         self._scratch = scratch
         self._limit = limit_of(claim.kind, limits)
         self._decoder = Decoder(limit=self._limit, window_log=_WINDOW_LOG) if claim.encoding else None
+        #: The compressed bytes, as long as they are few.
+        self._wire: bytearray | None = bytearray() if claim.encoding else None
         self._walker = ArchiveWalker(_archive_limits(limits)) if claim.kind == "archive" else None
         if claim.size is not None and claim.size > self._limit:
             raise self._too_large()
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes as they were sent."""
+        if self._wire is not None:
+            self._wire = self._wire + data if len(self._wire) + len(data) <= _WIRE else None
         try:
             for plain in self._decoder.feed(data) if self._decoder else (data,):
                 self._take(plain)
@@ -110,9 +117,11 @@ class Receiver:
             raise self._refused(f"its bytes have the SHA-256 {self._staged.sha256}: damaged on the way, or the wrong ones were sent")
 
     def _judged_trajectory(self, packer: Packer) -> Judged:
-        document = trajectory.decode_strict(self._staged.read())
+        plain = self._staged.read()
+        document = trajectory.decode_strict(plain)
+        received = Received(bytes(self._wire), plain) if self._wire else None
         with Staged(self._scratch) as frames:
-            stored = store(document, frames)
+            stored = store(document, frames, received=received)
             info = self._trajectory_info(document, stored)
             return self._judged(packer.add(frames), index=packer.add_bytes(encode_steps(stored.index)), info=info)
 
