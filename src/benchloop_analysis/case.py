@@ -53,6 +53,12 @@ class Case:
         return self.facts.reward is not None and self.facts.reward >= 1
 
     @cached_property
+    def failed(self) -> bool:
+        """Whether it is known not to have passed: a lower reward, or an error and no reward."""
+        reward = self.facts.reward
+        return self.facts.error_type is not None if reward is None else reward < 1
+
+    @cached_property
     def ended(self) -> bool:
         """Whether the job is over."""
         return self.facts.status not in ("pending", "running")

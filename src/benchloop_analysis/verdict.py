@@ -43,10 +43,13 @@ def judge(case: Case, rules: RuleSet) -> Verdict:
     valid = _reward_valid(case, spoilt)
     facts = case.facts
     result = outcome(status=facts.status, reward=facts.reward, reward_valid=valid, error_type=facts.error_type)
-    causes = [label for bound, label in fired if bound.rule.role == "primary"]
+    # Where the grading did not work, nothing says that the solution is wrong.
+    causes = [label for bound, label in fired if bound.rule.role == "primary" and not (spoilt and label.fail_reason == "wrong_solution")]
     beside = [label for bound, label in fired if bound.rule.role == "secondary"]
     overlay = tuple(label for bound, label in fired if bound.rule.role == "integrity")
-    verdict = _verdict(case, rules, result, causes)
+    # A job that was never graded fails only by a recorded fault of something around it.
+    counted = causes if spoilt or result in ("failed", "partial", "errored") else [label for label in causes if label.tier == "A"]
+    verdict = _verdict(case, rules, result, counted)
     secondary = tuple([label for label in causes if label.rule_id not in {one.rule_id for one in verdict.evidence}] + beside)
     return msgspec.structs.replace(
         verdict,
@@ -58,9 +61,7 @@ def judge(case: Case, rules: RuleSet) -> Verdict:
     )
 
 
-def _verdict(case: Case, rules: RuleSet, result: str | None, causes: list[Label]) -> Verdict:
-    # A job without a grade fails only by a recorded fault of something around it.
-    counted = causes if result in ("failed", "partial", "errored") else [label for label in causes if label.tier == "A"]
+def _verdict(case: Case, rules: RuleSet, result: str | None, counted: list[Label]) -> Verdict:
     if result == "passed" or (result == "ungraded" and not counted):
         says = "The job passed." if result == "passed" else "The job was not graded."
         return _without_reason(case, rules, result, says)

@@ -97,11 +97,16 @@ def tail_errors(case: Case, rule_id: str, params: TailParams) -> Finding | None:
 
 
 class RepeatedParams(Params, frozen=True, kw_only=True):
-    """`classes` of errors; `kinds` of calls; `at_least` that many on one file or tool without a success after them."""
+    """`classes` of errors, `except_classes` of none; `kinds` of calls; `at_least` that many without a success after them.
+
+    `only_files`: only on a file, by a tool for files; else on a file or with a tool.
+    """
 
     classes: frozenset[str] = frozenset()
+    except_classes: frozenset[str] = frozenset({"user_declined"})
     kinds: frozenset[Kind] = frozenset()
     at_least: int = 3
+    only_files: bool = False
 
 
 @matcher("failing_target", RepeatedParams)
@@ -110,11 +115,12 @@ def failing_target(case: Case, rule_id: str, params: RepeatedParams) -> Finding 
     by_target: dict[str, list[Event]] = {}
     for event in case.calls:
         target = event.paths[0] if event.paths else f"tool {event.tool}"
-        right_kind = not params.kinds or event.kind in params.kinds
-        if event.is_error and right_kind and (not params.classes or event.error_class in params.classes):
-            by_target.setdefault(target, []).append(event)
-        elif not event.is_error and right_kind:
+        if (params.kinds and event.kind not in params.kinds) or (params.only_files and (event.command is not None or not event.paths)):
+            continue
+        if not event.is_error:
             by_target.pop(target, None)
+        elif event.error_class not in params.except_classes and (not params.classes or event.error_class in params.classes):
+            by_target.setdefault(target, []).append(event)
     worst = max(by_target.values(), key=len, default=[])
     if len(worst) < params.at_least:
         return None
@@ -141,6 +147,7 @@ def ignored_error(case: Case, rule_id: str, params: IgnoredParams) -> Finding | 
         event
         for place, event in enumerate(case.calls)
         if event.is_error
+        and event.error_class != "user_declined"
         and (not params.kinds or event.kind in params.kinds)
         and event.paths
         and len(case.calls) > place + params.within

@@ -90,16 +90,26 @@ def monologue(case: Case, rule_id: str, params: MonologueParams) -> Finding | No
 class NoActionParams(Params, frozen=True, kw_only=True):
     """`only`: kinds that change nothing, so that a run of nothing else is no action."""
 
-    only: frozenset[Kind] = frozenset({"read", "search", "list", "plan", "noop", "message", "other", "ask", "submit"})
+    only: frozenset[Kind] = frozenset({"read", "search", "list", "plan", "noop", "message", "ask", "submit"})
 
 
 @matcher("no_action", NoActionParams)
 def no_action(case: Case, rule_id: str, params: NoActionParams) -> Finding | None:
     """The agent made no call that could have changed anything."""
     last = case.last_agent
-    if last is None or any(event.kind not in params.only or event.writes for event in case.calls):
+    if last is None or any(_may_change(case, event, params) for event in case.calls):
         return None
-    return Finding(evidence=(evidence.of_step(rule_id, last),), values={"calls": str(len(case.calls))})
+    cited = [last, *(event for event in case.calls[-1:] if event is not last)]
+    return Finding(evidence=tuple(evidence.of_step(rule_id, event) for event in cited), values={"calls": str(len(case.calls))})
+
+
+def _may_change(case: Case, event: Event, params: NoActionParams) -> bool:
+    """Whether a call can have changed something: it is of no harmless kind, and the shell did not refuse it whole."""
+    if event.error_class in ("command_not_found", "shell_syntax", "schema_error", "unknown_tool", "user_declined"):
+        return False
+    if event.kind == "other" and event.commands and all(command.program in case.tables.programs.kinds for command in event.commands):
+        return bool(event.writes)
+    return event.kind not in params.only or bool(event.writes)
 
 
 @matcher("empty_final_turn", NoParams)

@@ -130,8 +130,10 @@ def tests(case: Case, rule_id: str, params: TestsParams) -> Finding | None:
     if report is None or report.failed == 0 or report.evidence is None:
         return None
     share = report.passed / report.total
-    fits = params.at_least <= share < params.below or (share == 0 and params.at_least == 0 and params.below == 0)
-    if not fits and not (params.but_one and report.failed == 1 and report.passed >= 2):
+    one_left = report.failed == 1 and report.passed >= 2
+    if params.but_one != one_left and not (params.but_one and params.at_least <= share < params.below):
+        return None
+    if not params.but_one and not params.at_least <= share < params.below:
         return None
     found = [renamed(report.evidence, rule_id), *_failing(case, rule_id, report.failed_names[:2])]
     last = case.changes[-1] if case.changes else None

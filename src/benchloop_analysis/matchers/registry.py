@@ -66,7 +66,7 @@ def matcher(
 
 #: What may stand in a rule's `when`: all of them have to hold before the matcher looks.
 CONDITIONS: dict[str, Callable[[Case], bool]] = {
-    "not_passed": lambda case: not case.passed,
+    "not_passed": lambda case: case.failed,
     "no_reward": lambda case: case.facts.reward is None,
     "no_test_ran": lambda case: case.report is None,
     "tests_ran": lambda case: case.report is not None,

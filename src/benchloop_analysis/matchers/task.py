@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 from benchloop_analysis import evidence
@@ -13,7 +12,7 @@ from benchloop_analysis.records import Event, Evidence, Kind
 
 
 class MissingParams(Params, frozen=True, kw_only=True):
-    """`files`: logs of the verifier; `patterns` over a line that says that something is missing; the path has to stand in that line."""
+    """`files`: logs of the verifier; `patterns` over a line that says that a file is missing; a group of theirs is the file."""
 
     files: str
     patterns: tuple[str, ...]
@@ -27,16 +26,18 @@ def named_path_missing(case: Case, rule_id: str, params: MissingParams) -> Findi
     assert pattern is not None
     for file in case.files(paths):
         for match in pattern.finditer(file.text):
-            begin, line = evidence.line_at(file.text, match.start())
-            named = next((path for path in case.named_paths if _holds(line, path)), None)
-            if named is not None:
-                found = [evidence.of_file(rule_id, file, begin), *_where_named(case, rule_id, named)]
+            group = next((place for place, value in enumerate(match.groups(), 1) if value), None)
+            named = next((path for path in case.named_paths if _same_path(match.group(group), path)), None) if group else None
+            if group is not None and named is not None:
+                found = [evidence.of_file(rule_id, file, match.start(group)), *_where_named(case, rule_id, named)]
                 return Finding(evidence=tuple(found), values={"path": named})
     return None
 
 
-def _holds(line: str, path: str) -> bool:
-    return re.search(rf"(?<![\w.-]){re.escape(path)}(?![\w-]|\.\w)", line) is not None
+def _same_path(found: str, named: str) -> bool:
+    """Whether the tests' path is the task's: equal, or one ends in the other."""
+    one, other = found.strip("./"), named.strip("./")
+    return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
 
 def _where_named(case: Case, rule_id: str, named: str) -> list[Evidence]:
