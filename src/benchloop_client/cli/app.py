@@ -22,6 +22,7 @@ else:
 
 #: Command (and file under `commands/`) → its one-line summary, in the order of `bl --help`.
 SUMMARIES: dict[str, str] = {
+    "analyze": "Why jobs of a local run failed, with evidence; no server.",
     "push": "Upload run directories; sends only what is new.",
     "pull": "Fetch groups or jobs into the documented file layout.",
     "groups": "Groups on the server.",

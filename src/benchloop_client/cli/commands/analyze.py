@@ -1,0 +1,104 @@
+"""`bl analyze`: why did the jobs of a local run fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from benchloop_client.cli import ask, exits, options
+from benchloop_client.cli.lazy import lazy
+from benchloop_client.cli.session import Session
+
+if TYPE_CHECKING:
+    from benchloop_client.actions import analyze as actions
+    from benchloop_client.actions import analyze_output
+    from benchloop_client.cli import analyze_table, formats, progress, tty
+    from benchloop_client.formats import records
+else:
+    actions = lazy("benchloop_client.actions.analyze")
+    analyze_output = lazy("benchloop_client.actions.analyze_output")
+    analyze_table = lazy("benchloop_client.cli.analyze_table")
+    formats = lazy("benchloop_client.cli.formats")
+    progress = lazy("benchloop_client.cli.progress")
+    records = lazy("benchloop_client.formats.records")
+    tty = lazy("benchloop_client.cli.tty")
+
+_FORMATS = click.Choice(("auto", "harbor", "atif", "tau"))
+_PIPE_WIDTH = 120
+
+
+@click.command(name="analyze", cls=options.Leaf, example="bl analyze runs/2026-01-01 -o reports")
+@click.argument("path", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--rules",
+    multiple=True,
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Rules of your own (YAML), beside the built-in ones (repeatable).",
+)
+@click.option("-o", "--output-dir", metavar="DIR", help="Write all reports below DIR too.")
+@click.option("--jobs", "processes", type=click.IntRange(min=1), metavar="N", help="Processes at once.  [default: one for each core]")
+@click.option("--run-format", type=_FORMATS, default="auto", show_default=True, help="What kind of run directory it is.")
+@click.option("--group", metavar="ID", help="Group id (default: made from the run's name).")
+@click.option("--model", metavar="TEXT", help="Model, where the files do not say.")
+@click.option("--benchmark", metavar="TEXT", help="Benchmark, where the files do not say.")
+@click.option("--step", type=int, metavar="N", help="Training step that these jobs belong to.")
+@click.option("--reward-key", metavar="KEY", help="Which of several rewards counts.")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Files to leave out, by their path inside a job (repeatable).")
+@options.print_options()
+@ask.with_session
+def command(
+    session: Session,
+    *,
+    path: Path,
+    rules: tuple[Path, ...],
+    output_dir: str | None,
+    processes: int | None,
+    run_format: str,
+    **told: Any,
+) -> int:
+    """Why jobs of a local run failed, with evidence; no server.
+
+    Takes what `bl push` takes. For each job: whether its reward is valid, why it failed, and the places in the record that show it. For
+    the whole: the pass rate with and without invalid rewards, reasons, errors that cost most time, faults that concern many jobs.
+
+    Prints a table on a terminal, else JSON: one {"group": …, "jobs": […]} a group. Exits 1 when a job could not be read.
+    """
+    session.given.setdefault("format", "table" if session.on_terminal else "json")
+    target = output_dir or session.given.get("output_dir")
+    request = actions.Request(
+        path,
+        format=run_format,
+        rules=rules,
+        output_dir=Path(target).expanduser() if target else None,
+        processes=processes,
+        pretty=session.layout.pretty,
+        options=records.ReadOptions(**told),
+    )
+    watch = progress.Progress(session.output, session.env.clock)
+    try:
+        analysis = actions.analyze(request, watch)
+    finally:
+        watch.close()
+    with analysis:
+        with session.output.flushed():
+            for chunk in _printed(session, analysis):
+                session.output.data(chunk)
+        return exits.of_report(analysis.report, session)
+
+
+def _printed(session: Session, analysis: actions.Analysis) -> Iterator[bytes]:
+    style = session.style
+    if style.name == "json":
+        yield from analyze_output.as_json(analysis, session.layout)
+    elif style.name == "table" and not style.fields:
+        stdout = session.env.stdout
+        width = tty.columns_of(stdout, _PIPE_WIDTH) if session.on_terminal else _PIPE_WIDTH
+        for number, group in enumerate(analysis.groups):
+            yield b"\n" if number else b""
+            yield from analyze_table.render(group, width=width, colour=session.colour)
+    else:
+        yield from formats.rendered(style, lambda: analyze_output.lines(analysis), formats.Screen(say=session.output.note))
