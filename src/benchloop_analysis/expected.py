@@ -26,12 +26,17 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class Difference(Struct, frozen=True, kw_only=True):
-    """`missing` was asked for and not done, `extra` was done and not asked for; `done` is every change that succeeded."""
+    """`missing` was asked for and not done, `extra` was done and not asked for; `done` is every change that succeeded.
+
+    `astray` are the calls that lead away from what was asked for, in order: changes that nobody asked for, also those that were refused,
+    refused changes that were asked for and never succeeded, and handing over to somebody else when that was not asked for.
+    """
 
     wanted: tuple[Wanted, ...]
     done: tuple[Event, ...]
     missing: tuple[Wanted, ...]
     extra: tuple[Event, ...]
+    astray: tuple[Event, ...] = ()
 
 
 def wanted_actions(files: tuple[File, ...]) -> tuple[Wanted, ...] | None:
@@ -56,7 +61,16 @@ def difference(wanted: tuple[Wanted, ...], events: tuple[Event, ...], changes: f
             extra.append(event)
         else:
             left.remove(same)
-    return Difference(wanted=asked, done=done, missing=tuple(left), extra=tuple(extra))
+    astray = tuple(event for event in events if _is_astray(event, wanted, left, extra, changes))
+    return Difference(wanted=asked, done=done, missing=tuple(left), extra=tuple(extra), astray=astray)
+
+
+def _is_astray(event: Event, wanted: tuple[Wanted, ...], missing: list[Wanted], extra: list[Event], changes: frozenset[str]) -> bool:
+    if event.tool in changes:
+        asked = any(action.name == event.tool and _same(action.arguments, event.arguments) for action in wanted)
+        still_missing = any(action.name == event.tool and _same(action.arguments, event.arguments) for action in missing)
+        return event in extra or (event.is_error and (not asked or still_missing))
+    return event.kind == "ask" and event.tool is not None and all(action.name != event.tool for action in wanted)
 
 
 def _elements(file: File, at: int) -> Iterator[Wanted]:

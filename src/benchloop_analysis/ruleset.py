@@ -164,9 +164,9 @@ def _note_lines(node: Any, path: _Path, lines: dict[_Path, int]) -> None:
     lines[path] = node.start_mark.line + 1
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            place = (*path, key.value)
-            _note_lines(value, place, lines)
-            lines[place] = key.start_mark.line + 1
+            inner = (*path, key.value)
+            _note_lines(value, inner, lines)
+            lines[inner] = key.start_mark.line + 1
     elif isinstance(node, yaml.SequenceNode):
         for place, value in enumerate(node.value):
             _note_lines(value, (*path, place), lines)

@@ -148,17 +148,24 @@ def actions(case: Case, rule_id: str, params: ActionParams) -> Finding | None:
     found = case.difference
     if found is None or shape_of(found) != params.shape:
         return None
-    extra = [evidence.of_call(rule_id, event) for event in found.extra[:2]]
-    missing = [_wanted(rule_id, action) for action in found.missing[:2]]
-    cited = extra + missing
-    if not cited:
-        cited = [evidence.of_fact(rule_id, case.facts, "reward")]
-        cited += [evidence.of_text(rule_id, case.final_text)] if case.final_text is not None else []
+    cited = [evidence.of_call(rule_id, event) for event in _cited(found, params.shape)]
+    cited += [_wanted(rule_id, action) for action in found.missing[:2]]
+    spoken = next((event for event in reversed(case.agent_events) if event.text.strip()), None)
+    if not cited or params.shape == "output_only":
+        cited += [evidence.of_text(rule_id, spoken)] if spoken is not None else []
+        cited.append(evidence.of_fact(rule_id, case.facts, "reward"))
     values = {
         "asked": ", ".join(dict.fromkeys(action.name for action in found.missing)),
         "did": ", ".join(dict.fromkeys(event.tool or "" for event in found.extra)),
     }
     return Finding(evidence=tuple(cited), values=values)
+
+
+def _cited(found: Difference, shape: str) -> tuple[Event, ...]:
+    """The first call that leads away from what was asked for, and the first change that did so and succeeded."""
+    if shape == "output_only":
+        return ()
+    return tuple({event.position: event for event in (*found.astray[:1], *found.extra[:2])}.values())
 
 
 def shape_of(found: Difference) -> str:
