@@ -12,10 +12,11 @@ same report as one fold over all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 
 import msgspec
 
-from benchloop_analysis import group_findings, words
+from benchloop_analysis import group_findings, ruleset, words
 from benchloop_analysis.group_records import GroupFacts, GroupReport, Reason, Rewards, Row, Rows, SubReason
 from benchloop_analysis.group_signals import add_signals, found_signals
 from benchloop_analysis.group_tally import (
@@ -164,7 +165,7 @@ class GroupFold:
             by_step=_rows(state.steps, rows),
             findings=(
                 *group_findings.same_fault(state.labels, failed),
-                *found_signals(state.signals, outcomes.ended),
+                *found_signals(state.signals, outcomes.ended, signal_words()),
                 *group_findings.same_error(signatures.rows, outcomes.jobs),
             ),
             task_notes=tuple(group_findings.task_notes(state.tasks.values())),
@@ -194,6 +195,12 @@ class GroupFold:
             )
         if len(self._state.versions) > 1:
             yield "The jobs were judged by different versions of the rules; analyse the group again to compare them."
+
+
+@cache
+def signal_words() -> dict[str, str]:
+    """What the built-in rules say about each signal."""
+    return {signal.name: signal.says for signal in ruleset.default().signals}
 
 
 def headline(rewards: Rewards) -> str:

@@ -13,7 +13,7 @@ from benchloop_analysis.records import FaultSide, Tier
 #: From how many jobs on something is systemic.
 JOBS = 3
 _NOTES = 50
-_SAME_ERRORS = 10
+_SAME_ERRORS = 5
 _TESTS_NAMED = 3
 _SIDES: tuple[FaultSide, ...] = ("grader", "environment", "harness", "model_api", "task")
 

@@ -2,82 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 
 from benchloop_analysis import words
-from benchloop_analysis.group_records import Example, Finding
+from benchloop_analysis.group_records import Finding
 from benchloop_analysis.group_tally import SignalTally
 from benchloop_analysis.intervals import Rate
-from benchloop_analysis.records import FaultSide, JobAnalysis, Signal, Struct
+from benchloop_analysis.records import JobAnalysis
 
-#: From how many jobs on, and from which share of one job's places on, a distortion is suspected to be systemic.
+#: From how many marked jobs on something is suspected to lie between model and tool, and not in each job by itself.
 JOBS = 3
-#: Above this share of a group's jobs, an empty last turn is no accident.
-_HALF = 0.5
+#: A last turn that is empty now and then is nothing; in this share of the jobs it is told, above half of them the harness is suspected.
+_LAST_TOLD, _LAST_SUSPECTED = 0.2, 0.5
+_LAST = "empty_final_turn"
 _SEPARATOR = "\0"
-
-
-class _Words(Struct, frozen=True, kw_only=True):
-    """How a signal is told. `often`: it counts only where more than half of the jobs show it; `says` gets the tally and the subject."""
-
-    fault_side: FaultSide
-    says: Callable[[SignalTally, str], str]
-    often: bool = False
-
-
-def _generic(name: str) -> _Words:
-    return _Words(
-        fault_side="unknown",
-        says=lambda tally, subject: (
-            f"{words.spelled(name).capitalize()}{_about(subject)} in {_places(tally)}: one fault for all is suspected."
-        ),
-    )
-
-
-def _about(subject: str) -> str:
-    return f" ({subject})" if subject else ""
-
-
-def _places(tally: SignalTally) -> str:
-    if tally.hits == tally.hit_jobs and tally.of == tally.jobs:
-        return f"{tally.hit_jobs:,} of {words.counted(tally.jobs, 'job')}"
-    return f"{tally.hits:,} of {words.counted(tally.of, 'place')}, in {tally.hit_jobs:,} of {words.counted(tally.jobs, 'job')}"
-
-
-WORDS: dict[str, _Words] = {}
+_SUSPICION = "One fault of the harness, or of what serves the model, is suspected rather than as many of the model."
 
 
 def add_signals(tallies: MutableMapping[str, SignalTally], analysis: JobAnalysis) -> None:
     """Count the signals of one job."""
     for signal in analysis.signals:
-        key = f"{signal.name}{_SEPARATOR}{signal.subject}"
-        tallies.setdefault(key, SignalTally()).add(analysis.job_id, signal.hits, signal.of, _example(signal, analysis.job_id))
+        tallies.setdefault(f"{signal.name}{_SEPARATOR}{signal.subject}", SignalTally()).add(analysis.job_id, signal)
 
 
-def _example(signal: Signal, job_id: str) -> Example:
-    step = signal.example.step_id if signal.example is not None else None
-    return Example(job_id=job_id, step_id=step, evidence=signal.example)
-
-
-def found_signals(tallies: Mapping[str, SignalTally], jobs: int) -> list[Finding]:
-    """Findings of what enough of the group's `jobs` show, the widest first."""
+def found_signals(tallies: Mapping[str, SignalTally], jobs: int, says: Mapping[str, str] | None = None) -> list[Finding]:
+    """Findings of what enough of the group's `jobs` show, the widest first. `says`: the words of the rules for each signal."""
     found = []
     for key, tally in tallies.items():
         name, _, subject = key.partition(_SEPARATOR)
-        told = WORDS.get(name) or _generic(name)
-        if tally.marked_jobs < JOBS or (told.often and tally.hit_jobs <= _HALF * max(jobs, 1)):
+        share = tally.hit_jobs / max(jobs, 1)
+        if tally.marked_jobs < JOBS or (name == _LAST and share < _LAST_TOLD):
             continue
+        told = (says or {}).get(name) or words.spelled(name)
+        suspected = name != _LAST or share > _LAST_SUSPECTED
         found.append(
             Finding(
                 kind="signal",
                 name=name,
-                says=told.says(tally, subject),
+                says=_sentence(told, subject, tally, jobs) + (f" {_SUSPICION}" if suspected else ""),
                 tier="B",
-                fault_side=told.fault_side,
-                suspected=True,
-                jobs=Rate.of_counts(tally.hit_jobs, max(tally.jobs, tally.hit_jobs)),
+                fault_side="harness" if suspected else "unknown",
+                suspected=suspected,
+                jobs=Rate.of_counts(tally.hit_jobs, max(jobs, tally.hit_jobs)),
                 hits=Rate.of_counts(tally.hits, tally.of),
                 examples=tuple(tally.examples),
             )
         )
     return sorted(found, key=lambda finding: (-finding.jobs.count, finding.name))
+
+
+def _sentence(told: str, subject: str, tally: SignalTally, jobs: int) -> str:
+    """How many, where, and what it does."""
+    where = f"in {tally.hit_jobs:,} of {words.counted(jobs, 'job')}"
+    if not subject:
+        return f"{told[:1].upper()}{told[1:]}: {where}."
+    said = f"{told[:1].upper()}{told[1:]}: {tally.hits:,} of {words.counted(tally.of, 'call')} of {subject}, {where}."
+    others = tally.of - tally.hits
+    if tally.silent_hits:
+        rest = f", {_percent(tally.silent_others, others)} of the other calls there" if others else ""
+        said += f" {_percent(tally.silent_hits, tally.hits)} of them returned nothing{rest}."
+    return said
+
+
+def _percent(count: int, of: int) -> str:
+    return f"{100 * count / of:.0f} %"

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from benchloop_analysis.group_records import Example
-from benchloop_analysis.records import Facts, JobAnalysis, Label, Verdict, VerifierReport
+from benchloop_analysis.records import Facts, JobAnalysis, Label, Signal, Verdict, VerifierReport
 
 EXAMPLES = 3
 #: Distinct agents, models and steps that are told apart; the rest is counted together under `OTHERS`.
@@ -20,6 +20,8 @@ SIGNATURES = 4_000
 #: Names of failed tests that are compared between the attempts at a task.
 _NAMES = 40
 _REPORTS = 6
+#: From this share of a job's places on, a signal marks the job.
+_MARKED = 0.3
 
 T = TypeVar("T", bound="Addable")
 
@@ -242,24 +244,30 @@ class SignalTally(Addable):
     marked_jobs: int = 0
     hits: int = 0
     of: int = 0
+    silent_hits: int = 0
+    silent_others: int = 0
     examples: list[Example] = []
 
-    def add(self, job_id: str, hits: int, of: int, example: Example | None) -> None:
+    def add(self, job_id: str, signal: Signal) -> None:
         """Count one job."""
+        example = signal.example
+        shown = Example(job_id=job_id, step_id=example.step_id if example is not None else None, evidence=example)
         self.take(
             SignalTally(
                 jobs=1,
-                hit_jobs=int(hits > 0),
-                marked_jobs=int(of > 0 and hits >= 0.3 * of),
-                hits=hits,
-                of=of,
-                examples=[example or Example(job_id=job_id)] if hits else [],
+                hit_jobs=int(signal.hits > 0),
+                marked_jobs=int(signal.of > 0 and signal.hits >= _MARKED * signal.of),
+                hits=signal.hits,
+                of=signal.of,
+                silent_hits=signal.silent_hits,
+                silent_others=signal.silent_others,
+                examples=[shown] if signal.hits else [],
             )
         )
 
     def take(self, other: SignalTally) -> None:
         """Add the counts of `other`."""
-        for name in ("jobs", "hit_jobs", "marked_jobs", "hits", "of"):
+        for name in ("jobs", "hit_jobs", "marked_jobs", "hits", "of", "silent_hits", "silent_others"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         first(self.examples, other.examples)
 

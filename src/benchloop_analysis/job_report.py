@@ -22,7 +22,7 @@ from benchloop_analysis.records import (
 from benchloop_analysis.siblings import Comparison, Outline, checked_after_change, compare
 
 _HAPPENINGS = 6
-_CITED = 8
+_CITED = 5
 _QUOTE, _EXCERPT = 200, 400
 _COLUMNS = 72
 _ORDER: tuple[Phase, ...] = ("I", "V", "E", "O")
@@ -195,16 +195,18 @@ def _changes(run: Trajectory) -> Iterator[Happening]:
     elif run.first_change_step is None:
         yield Happening(text="It changed no file, as far as its calls show.")
     else:
-        after = "ran or tested its work after the last change" if checked_after_change(run.events) else "did not check the last change"
-        yield Happening(text=f"It made its first change at the cited step, and {after}.", steps=(run.first_change_step,))
+        after = "it ran or tested something" if checked_after_change(run.events) else "it neither ran nor tested anything"
+        yield Happening(
+            text=f"It changed files, at first in the step cited here; after the last change {after}", steps=(run.first_change_step,)
+        )
 
 
 def _first_sign(analysis: JobAnalysis) -> Iterator[Happening]:
     """A sign, not a cause: nobody can tell the root of a failure from its record reliably."""
     step, verdict = analysis.verdict.first_signal_step, analysis.verdict
-    if step is None or verdict.fail_reason is None:
+    if step is None or verdict.fail_reason is None or verdict.fault_side not in {"model", "unknown"}:
         return
-    yield Happening(text="The first sign of trouble stands here; the cause may lie earlier.", steps=(step,))
+    yield Happening(text="First sign of trouble; the cause may lie before it", steps=(step,))
 
 
 def _errors(analysis: JobAnalysis) -> Iterator[Happening]:
@@ -213,7 +215,7 @@ def _errors(analysis: JobAnalysis) -> Iterator[Happening]:
     worst = max(analysis.signatures, key=lambda signature: (signature.seconds or 0.0, signature.count))
     times = "once" if worst.count == 1 else f"{worst.count} times"
     cost = f", {words.duration(worst.seconds)} in all" if worst.seconds else ""
-    said = f"The most expensive error ({words.spelled(worst.error_class)}) came {times}{cost}."
+    said = f"The most expensive error ({words.spelled(worst.error_class)}) came {times}{cost}"
     yield Happening(text=said, steps=worst.steps, quote=worst.example.quote)
 
 
@@ -223,9 +225,9 @@ def _last_words(run: Trajectory) -> Iterator[Happening]:
         return
     if last.text.strip():
         said = last.text.strip()
-        yield Happening(text="The last thing the agent said:", steps=(last.step_id,), quote=said[:_QUOTE])
+        yield Happening(text="The last thing the agent said", steps=(last.step_id,), quote=said[:_QUOTE])
     elif last.tool is None:
-        yield Happening(text="The agent's last turn holds neither text nor a call.", steps=(last.step_id,))
+        yield Happening(text="The agent's last turn holds neither text nor a call", steps=(last.step_id,))
 
 
 def _grading(analysis: JobAnalysis, facts: Facts) -> Iterator[Happening]:
@@ -244,10 +246,12 @@ def _grading(analysis: JobAnalysis, facts: Facts) -> Iterator[Happening]:
 
 
 def _cited_steps(analysis: JobAnalysis) -> Iterator[CitedStep]:
-    """The first few steps that the verdict's own evidence cites, in order."""
+    """The first few steps that the verdict's own evidence cites, else those of what was seen beside it, in order."""
     if analysis.trajectory is None:
         return
-    cited: Iterable[Evidence] = (*analysis.verdict.evidence, *(one for label in analysis.verdict.secondary for one in label.evidence))
+    cited: Iterable[Evidence] = analysis.verdict.evidence
+    if all(one.step_id is None for one in cited):
+        cited = tuple(one for label in analysis.verdict.secondary for one in label.evidence)
     wanted = sorted(list(dict.fromkeys(one.step_id for one in cited if one.step_id is not None))[:_CITED])
     by_step: dict[int, list[Event]] = {step: [] for step in wanted}
     for event in analysis.trajectory.events:

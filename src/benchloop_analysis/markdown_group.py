@@ -79,8 +79,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> str:
-    suspected = "Suspected: " if finding.suspected and finding.kind == "signal" else ""
-    return f"{suspected}{inline(finding.says)} ({code(finding.name)}, tier {finding.tier}){_examples(finding.examples)}"
+    return f"{inline(finding.says)} ({code(finding.name)}, tier {finding.tier}){_examples(finding.examples)}"
 
 
 def _examples(examples: Iterable[Example]) -> str:

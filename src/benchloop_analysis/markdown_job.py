@@ -72,8 +72,8 @@ def _about(report: JobReport) -> str:
 
 
 def _happening(happening: Happening) -> str:
-    links = f" {step_links(happening.steps)}" if happening.steps else ""
-    quote = f" {code(happening.quote)}" if happening.quote else ""
+    links = f" ({step_links(happening.steps)})" if happening.steps else ""
+    quote = f": {code(happening.quote)}" if happening.quote else "." if happening.steps else ""
     return f"{inline(happening.text)}{links}{quote}"
 
 

@@ -248,12 +248,17 @@ class Signature(Struct, frozen=True, kw_only=True):
 
 
 class Signal(Struct, frozen=True, kw_only=True):
-    """Something counted in one job that only means something across jobs: `hits` of `of`, with an example."""
+    """Something counted in one job that only means something across jobs: `hits` of `of`, with an example.
+
+    `silent_hits` of the hits returned nothing, and so did `silent_others` of the rest: what the distortion does.
+    """
 
     name: str
     subject: str
     hits: int
     of: int
+    silent_hits: int = 0
+    silent_others: int = 0
     example: Evidence | None = None
 
 

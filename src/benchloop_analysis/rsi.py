@@ -142,7 +142,8 @@ def _cost(number: int, cost: Cost) -> str:
     spent = [words.counted(cost.wasted_steps, "step")] if cost.wasted_steps else []
     if cost.wasted_seconds:
         spent.append(words.duration(cost.wasted_seconds))
-    lines = [f"## {number}. {inline(words.sub(cost.name)).capitalize()}", inline(cost.says)]
+    name = words.sub(cost.name)
+    lines = [f"## {number}. {inline(name[:1].upper() + name[1:])}", inline(cost.says)]
     if cost.steps:
         lines.append(f"Where: {step_links(cost.steps)}")
     if spent:

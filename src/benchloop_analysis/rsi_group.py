@@ -12,6 +12,8 @@ from benchloop_analysis.markdown import code, inline, joined, table
 from benchloop_analysis.records import Struct
 
 _SHOWN = 20
+#: How a job ended, which is no weakness but what weaknesses lead to.
+_ENDINGS = frozenset({"all_tests_failed", "partial_pass", "near_miss", "failed_check", "wrong_final_state", "answer_mismatch"})
 _PREFACE = (
     "What the agent did in tasks that were lost, as far as the record shows it. One job can show several. "
     "What goes with failing is not always its cause."
@@ -54,7 +56,11 @@ def group_rsi(fold: GroupFold, report: GroupReport) -> GroupRsi:
         for side, count in reason.fault_sides.items():
             if side not in {"model", "unknown"}:
                 outside[side] = outside.get(side, 0) + count
-    weaknesses = [_weakness(label, tasks, never, fold) for label, (tasks, never) in fold.lost_tasks().items()]
+    weaknesses = [
+        _weakness(label, tasks, never, fold)
+        for label, (tasks, never) in fold.lost_tasks().items()
+        if label.partition("/")[2] not in _ENDINGS
+    ]
     return GroupRsi(
         group_id=report.group_id,
         headline=report.headline,
@@ -114,7 +120,8 @@ def _table(weaknesses: Iterable[Weakness]) -> str:
 
 
 def _weakness_text(one: Weakness) -> str:
-    lines = [f"## {inline(words.sub(one.sub_fail_reason or one.fail_reason)).capitalize()}", inline(words.reason(one.fail_reason))]
+    said = words.sub(one.sub_fail_reason or one.fail_reason)
+    lines = [f"## {inline(said[:1].upper() + said[1:])}", inline(words.reason(one.fail_reason))]
     for example in one.examples:
         where = f" step {example.step_id}" if example.step_id is not None else ""
         quote = f": {code(example.evidence.quote, 160)}" if example.evidence is not None else ""

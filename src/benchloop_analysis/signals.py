@@ -9,6 +9,7 @@ import msgspec
 
 from benchloop_analysis import evidence
 from benchloop_analysis.case import Case
+from benchloop_analysis.outputs import is_empty
 from benchloop_analysis.records import Event, Signal, Signature
 from benchloop_analysis.ruleset import SignalRule
 
@@ -64,7 +65,17 @@ def _signals(case: Case, rule: SignalRule) -> Iterator[Signal]:
     for tool, events in calls.items():
         hits = [event for event in events if _hit(event, rule)]
         if hits:
-            yield Signal(name=rule.name, subject=tool, hits=len(hits), of=len(events), example=evidence.of_call(rule.name, hits[0]))
+            silent = sum(is_empty(event.output, case.tables.errors) for event in events)
+            silent_hits = sum(is_empty(event.output, case.tables.errors) for event in hits)
+            yield Signal(
+                name=rule.name,
+                subject=tool,
+                hits=len(hits),
+                of=len(events),
+                silent_hits=silent_hits,
+                silent_others=silent - silent_hits,
+                example=evidence.of_call(rule.name, hits[0]),
+            )
 
 
 def _hit(event: Event, rule: SignalRule) -> bool:
