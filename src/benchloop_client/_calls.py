@@ -35,3 +35,18 @@ class Call:
     repeatable: bool = True
     wants_gzip: bool = False
     follow: bool = field(default=False)
+
+
+def if_changed(etag: str | None) -> dict[str, str]:
+    """The header that has an unchanged version answered with 304."""
+    return {"If-None-Match": etag} if etag else {}
+
+
+def rest_of(start: int, if_range: str | None) -> dict[str, str]:
+    """The headers that ask for what follows byte `start` of the version `if_range`; none at the very start."""
+    return {"Range": f"bytes={start}-", **({"If-Range": if_range} if if_range else {})} if start > 0 else {}
+
+
+def version_or_rest(offset: int | None, etag: str | None) -> dict[str, str]:
+    """`if_changed` without an offset, else `rest_of`."""
+    return if_changed(etag) if offset is None else rest_of(offset, etag)

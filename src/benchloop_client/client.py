@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from benchloop_client._calls import Body, Call
+from benchloop_client._calls import Body, Call, if_changed, rest_of, version_or_rest
 from benchloop_client._http import Http
 from benchloop_client._links import PREFER
 from benchloop_client._stream import Stream
@@ -131,7 +131,7 @@ class Client:
 
     def job_trajectory_stream(self, job_id: str, *, etag: str | None = None) -> Stream:
         """E10 as bytes; status 304 (`stream.unchanged`) when the document still has `etag`."""
-        return self._http.open(self._call("job_trajectory", {"job_id": job_id}, accept_zstd=True, headers=_if_changed(etag)))
+        return self._http.open(self._call("job_trajectory", {"job_id": job_id}, accept_zstd=True, headers=if_changed(etag)))
 
     def group_trajectory(self, group_id: str) -> Any:
         """E11, decoded: the whole group in memory; for `trajectory get`."""
@@ -149,11 +149,11 @@ class Client:
 
     def group_bulk_stream(self, group_id: str, kind: str, *, offset: int | None = None, etag: str | None = None) -> Stream:
         """All jobs of a group. With `offset` the rest of version `etag` from there on (200: it is another one), else 304 when unchanged."""
-        return self._http.open(self._call("group_bulk", {"group_id": group_id, "kind": kind}, headers=_version_or_rest(offset, etag)))
+        return self._http.open(self._call("group_bulk", {"group_id": group_id, "kind": kind}, headers=version_or_rest(offset, etag)))
 
     def task_bulk_stream(self, task_id: str, kind: str, *, offset: int | None = None, etag: str | None = None) -> Stream:
         """The jobs of a download task, in its order; as `group_bulk_stream`."""
-        return self._http.open(self._call("task_bulk", {"task_id": task_id, "kind": kind}, headers=_version_or_rest(offset, etag)))
+        return self._http.open(self._call("task_bulk", {"task_id": task_id, "kind": kind}, headers=version_or_rest(offset, etag)))
 
     def group_bulk_index_stream(self, group_id: str, kind: str) -> Stream:
         """Where each item of `group_bulk_stream` is."""
@@ -175,12 +175,12 @@ class Client:
 
     def job_artifact_stream(self, job_id: str, *, etag: str | None = None, start: int = 0, if_range: str | None = None) -> Stream:
         """E26 as bytes. `etag`: 304 when unchanged. `start` > 0 asks for the rest of the version `if_range` names; see `stream.offset`."""
-        call = self._call("job_artifact_bytes", {"job_id": job_id}, headers={**PREFER, **_if_changed(etag), **_rest(start, if_range)})
+        call = self._call("job_artifact_bytes", {"job_id": job_id}, headers={**PREFER, **if_changed(etag), **rest_of(start, if_range)})
         return self._http.open(replace(call, wants_gzip=True))
 
     def artifact_link_stream(self, url: str, *, etag: str | None = None) -> Stream:
         """The bytes behind an artifact's own `url` (absolute, or relative to the host); the key goes to the configured origin only."""
-        headers = {**PREFER, **_if_changed(etag)}
+        headers = {**PREFER, **if_changed(etag)}
         return self._http.open(Call("GET", url, headers=headers, wants_gzip=url.partition("?")[0].endswith((".tgz", ".gz"))))
 
     def job_artifact_members(self, job_id: str) -> Any:
@@ -382,18 +382,6 @@ def _page(skip: int | None, limit: int, cursor: str | None = None) -> Query:
 
 def _filled(filters: Query | None) -> Query:
     return {name: value for name, value in (filters or {}).items() if value not in (None, "")}
-
-
-def _if_changed(etag: str | None) -> dict[str, str]:
-    return {"If-None-Match": etag} if etag else {}
-
-
-def _rest(start: int, if_range: str | None) -> dict[str, str]:
-    return {"Range": f"bytes={start}-", **({"If-Range": if_range} if if_range else {})} if start > 0 else {}
-
-
-def _version_or_rest(offset: int | None, etag: str | None) -> dict[str, str]:
-    return _if_changed(etag) if offset is None else _rest(offset, etag)
 
 
 def _encoded(record: msgspec.Struct | Query) -> Body:

@@ -22,7 +22,7 @@ from tests.support.stores import job, services_over, sqlite
 SERVED = sorted(OPERATIONS)
 WITH_KEY = [name for name in SERVED if OPERATIONS[name].scope != "public"]
 #: Routes that name nothing of a workspace in their path or query: a stranger gets an answer about his own things.
-WITHOUT_IDS = {"jobs", "job_stats", "groups", "group_put", "uploads_check", "uploads_bundle", "upload_put", "metrics", "whoami"}
+WITHOUT_IDS = {"jobs", "job_stats", "groups", "group_put", "uploads_check", "uploads_bundle", "upload_put", "metrics", "whoami", "status"}
 
 DOCUMENT = document("j1", "g1")
 FILES = archive({"log.txt": b"hello"})
