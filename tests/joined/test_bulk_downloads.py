@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from benchloop_client.actions import artifacts, trajectory
+from benchloop_client.actions import artifacts, task_archives, trajectory
 from benchloop_client.actions.artifact_lists import Choice
 from benchloop_client.actions.destination import Destination
 from benchloop_client.actions.layout import Layout
 from benchloop_client.actions.work import Work
 from benchloop_client.client import Client
+from benchloop_client.contract import trajectory as trajectories
+from benchloop_client.contract.resources import DownloadTaskCreate
 from benchloop_client.settings import Flags, load
-from tests.support.pushing import Sent, archive, document, push
+from tests.support.pushing import Sent, archive, document, push, sha
 from tests.support.served import Served
 
 JOBS = 6
@@ -99,3 +102,75 @@ def test_what_is_there_is_kept_and_the_rest_comes(work: Work, tmp_path: Path) ->
     assert artifacts_of(work, tmp_path).done == JOBS - 1
     assert tree(tmp_path) == whole
     assert work.client.moved_bytes() - before < sum(map(len, whole.values())) + 4000
+
+
+class OldClient(Client):
+    """A client that does not know bulk streams."""
+
+    def has(self, feature: str) -> bool:
+        """Anything else."""
+        return feature != "bulk" and super().has(feature)
+
+
+@pytest.fixture
+def old(filled: Served) -> Iterator[Work]:
+    """What actions are given that fetch job by job."""
+    settings = load(Flags(host=filled.url, api_key=filled.key(), timeout=20.0, retry=0), {"HOME": "/nonexistent"})
+    with OldClient(settings) as client:
+        yield Work(client)
+
+
+def task_of(work: Work, group: str = "g1") -> str:
+    """A download task of all jobs."""
+    return str(work.client.download_task_create(DownloadTaskCreate(group_id=group))["task_id"])
+
+
+def zipped(path: Path) -> list[tuple[str, bytes]]:
+    """The entries of a ZIP in their order."""
+    with zipfile.ZipFile(path) as archive:
+        assert archive.testzip() is None
+        return [(name, archive.read(name)) for name in archive.namelist()]
+
+
+@pytest.mark.parametrize("what", ["trajectories", "metadata"])
+def test_a_tasks_zip_has_the_same_entries(work: Work, old: Work, tmp_path: Path, layout: Layout, what: str) -> None:
+    task = task_of(work)
+    for name, one in (("bulk", work), ("each", old)):
+        with Destination(tmp_path / name, layout=layout, run="run") as target:
+            assert getattr(task_archives, what)(one, task, target).ok
+    found = zipped(tmp_path / "bulk" / f"{task}_{what}.zip")
+    assert found == zipped(tmp_path / "each" / f"{task}_{what}.zip")
+    assert len(found) == JOBS * (2 if what == "trajectories" else 1) + 1
+    assert [path.name for path in (tmp_path / "bulk").iterdir() if not path.name.startswith(".benchloop")] == [f"{task}_{what}.zip"]
+
+
+@pytest.mark.parametrize("level", [0, 6])
+def test_any_level_has_the_same_entries(work: Work, tmp_path: Path, level: int) -> None:
+    task = task_of(work)
+    sizes = []
+    for name, of in (("other", level), ("usual", 1)):
+        with Destination(tmp_path / name, layout=Layout(), run="run") as target:
+            assert task_archives.trajectories(work, task, target, level=of).ok
+        sizes.append((tmp_path / name / f"{task}_trajectories.zip").stat().st_size)
+    assert zipped(tmp_path / "other" / f"{task}_trajectories.zip") == zipped(tmp_path / "usual" / f"{task}_trajectories.zip")
+    assert sizes[0] > sizes[1] if level == 0 else sizes[0] < sizes[1]
+
+
+def test_media_come_into_the_zip_in_order(work: Work, old: Work, filled: Served, tmp_path: Path) -> None:
+    push(filled, *(with_media(number) for number in range(3)))
+    task = task_of(work, "pics")
+    for name, one in (("bulk", work), ("each", old)):
+        with Destination(tmp_path / name, layout=Layout(), run="run") as target:
+            assert task_archives.trajectories(one, task, target).ok
+    found = zipped(tmp_path / "bulk" / f"{task}_trajectories.zip")
+    assert found == zipped(tmp_path / "each" / f"{task}_trajectories.zip")
+    assert [data for name, data in found if name.startswith("source/")] == [b"picture %d" % number for number in range(3)]
+
+
+def with_media(number: int) -> Sent:
+    """A job whose trajectory shows an image."""
+    name, picture = f"pics-{number}", b"picture %d" % number
+    raw = json.loads(document(name, "pics"))
+    uri = f"blmedia/{name}/{sha(picture)}/x.png"
+    raw["steps"][0]["extra"] = {"media": [{"path": "x.png", "trace_media": {"oss_uri": uri, "mime_type": "image/png"}}]}
+    return Sent(name, "pics", document=trajectories.encode(raw), media={"x.png": ("image/png", picture)})

@@ -80,8 +80,10 @@ class Bulk:
         """`etag`: the version that is there already; `unchanged` is true then if it is still the current one."""
         self._work, self._origin = work, origin
         self._lines = hashlib.sha256()
+        #: Nothing comes: an earlier try had everything.
+        self.complete = False
         self._stream = self._opened(part, etag)
-        self.etag = self._stream.etag
+        self.etag = part.state.etag if self.complete else self._stream.etag
 
     def __enter__(self) -> Bulk:
         return self
@@ -92,7 +94,7 @@ class Bulk:
     @property
     def unchanged(self) -> bool:
         """Nothing comes: the version named by `etag` is the current one."""
-        return self._stream.unchanged
+        return self._stream.unchanged and not self.complete
 
     @property
     def resumed(self) -> bool:
@@ -103,21 +105,33 @@ class Bulk:
         """Each item, those of jobs that are not wanted left out, with the mark behind it. Raises `IntegrityError` for items that are
         damaged or of another kind, and at the end if the whole is not the version that was announced.
         """
-        for item in items_of(self._work, self._origin, self._stream, seen=self._lines.update):
+        for item in () if self.complete else items_of(self._work, self._origin, self._stream, seen=self._lines.update):
             if wanted is None or wanted(item.header.job_id):
                 yield item, Mark(item.end, self._lines.hexdigest())
         check_version(self._origin, self.etag, self._lines.hexdigest())
 
     def _opened(self, part: Part, etag: str | None) -> Stream:
-        state = part.state
-        stream = self._origin.open(self._work, offset=state.offset or None, etag=state.etag if state.offset else etag)
-        if part.fits(stream.offset, stream.etag) and self._covered(part):
-            return stream
-        if stream.offset:
-            stream.close()
-            stream = self._origin.open(self._work)
+        if part.state.offset and self._covered(part):
+            stream = self._gone_on(part)
+            if self.complete or part.fits(stream.offset, stream.etag):
+                return stream
+            self._lines = hashlib.sha256()
+            if stream.offset:
+                stream.close()
+                stream = self._origin.open(self._work)
+        else:
+            stream = self._origin.open(self._work, etag=etag)
         if not stream.unchanged:
             part.begin(etag=stream.etag, total=stream.length)
+        return stream
+
+    def _gone_on(self, part: Part) -> Stream:
+        """The rest; where everything had arrived, only the question whether it is still the current version."""
+        state = part.state
+        if state.offset != state.total:
+            return self._origin.open(self._work, offset=state.offset, etag=state.etag)
+        stream = self._origin.open(self._work, etag=state.etag)
+        self.complete = stream.unchanged
         return stream
 
     def _covered(self, part: Part) -> bool:

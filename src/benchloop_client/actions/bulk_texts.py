@@ -98,7 +98,7 @@ def _batches(items: Iterable[tuple[Item, Mark]], large: int) -> Iterator[_Packed
         if batch.documents:
             yield batch
             batch = Packed()
-        yield from _pieces(item, mark)
+        yield from pieces(item, mark)
     if batch.documents:
         yield batch
 
@@ -129,7 +129,8 @@ def plain_pieces(header: BulkItem, chunks: Iterable[bytes]) -> Iterator[bytes]:
         raise IntegrityError(f"the {label(header)} is {decoder.plain_length} bytes unpacked, {header.size} were announced")
 
 
-def _pieces(item: Item, mark: Mark) -> Iterator[Piece]:
+def pieces(item: Item, mark: Mark) -> Iterator[Piece]:
+    """A large document in pieces."""
     first = True
     for chunk in item.chunks():
         yield Piece(item.header, chunk, first)
@@ -143,7 +144,7 @@ def _unpacked(packed: Iterator[_Packed]) -> Iterator[_Plain | Piece]:
         if isinstance(one, Packed):
             yield _Plain(_joined(one), one)
             continue
-        feed = _Feed(one, source)
+        feed = Feed(one, source)
         first = True
         for chunk in plain_pieces(one.header, feed):
             yield Piece(one.header, chunk, first)
@@ -151,15 +152,16 @@ def _unpacked(packed: Iterator[_Packed]) -> Iterator[_Plain | Piece]:
         yield Piece(one.header, b"", first, feed.mark)
 
 
-class _Feed:
-    """The packed bytes of one large document, drawn from the stream of pieces."""
+class Feed:
+    """The packed bytes of one large document, given its first piece and the source of the others. `mark` is known at the end."""
 
-    def __init__(self, first: Piece, source: Iterator[_Packed]) -> None:
+    def __init__(self, first: Piece, source: Iterator[object]) -> None:
         self._first, self._source = first, source
         self.mark: Mark | None = None
 
     def __iter__(self) -> Iterator[bytes]:
-        piece: _Packed = self._first
+        """The bytes."""
+        piece: object = self._first
         while isinstance(piece, Piece) and piece.mark is None:
             yield piece.data
             piece = next(self._source)

@@ -16,13 +16,14 @@ from benchloop_client.errors import ApiError, BenchloopError, IntegrityError
 from benchloop_client.transfer.files import Expect
 from benchloop_client.transfer.pool import FATAL
 
-_MARK = b"trace_media"
+#: Documents without it name no media.
+MARK = b"trace_media"
 
 
 def fetch(work: Work, parts: Parts, job_id: str, document: bytes) -> list[Failure]:
     """Put each media file of a document under `source/<job>/`; returns the failures, which never fail the trajectory."""
     failures = []
-    for name, uri, mime in named(document) if _MARK in document else ():
+    for name, uri, mime in named(document) if MARK in document else ():
         try:
             _put(work, parts, f"source/{encoded(job_id)}/{name}", uri, mime)
         except FATAL:

@@ -11,7 +11,8 @@ from typing import IO, Any, cast
 
 from benchloop_client.transfer import files
 
-_LEVEL = 1
+#: How hard entries are deflated unless something else is asked for, 0 to 9.
+LEVEL = 1
 _CHUNK = 1 << 18
 _FILE_MODE = 0o100644 << 16
 
@@ -77,14 +78,15 @@ class _Pipe(io.RawIOBase):
         return data
 
 
-def zip_chunks(entries: Iterable[tuple[str, Path | bytes]]) -> Iterator[bytes]:
+def zip_chunks(entries: Iterable[tuple[str, Path | bytes]], *, level: int = LEVEL) -> Iterator[bytes]:
     """A ZIP of the entries in their order, deflated, ZIP64 where needed, in constant memory; equal entries give equal bytes."""
     pipe = _Pipe()
-    with zipfile.ZipFile(cast(IO[bytes], pipe), "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
+    method = zipfile.ZIP_DEFLATED if level else zipfile.ZIP_STORED
+    with zipfile.ZipFile(cast(IO[bytes], pipe), "w", method, compresslevel=level or None) as archive:
         for name, source in entries:
             info = zipfile.ZipInfo(name)
             info.external_attr = _FILE_MODE
-            info.compress_type = zipfile.ZIP_DEFLATED
+            info.compress_type = method
             info.file_size = len(source) if isinstance(source, bytes) else source.stat().st_size
             with archive.open(info, "w") as entry:
                 for chunk in _read(source):

@@ -62,7 +62,7 @@ def place(target: Path, chunks: Iterable[bytes], *, root: Path, expect: Expect |
         raise local_error(error, root / target) from None
     path, part = f"{folder}/{name}", f"{folder}/{part_name(name)}"
     try:
-        handle = os.open(part, _NEW, 0o666)
+        handle = _created(part, target, root)
         try:
             size, digest = _copy(chunks, handle)
             verify(Path(path), expect, size, digest)
@@ -81,6 +81,16 @@ def place(target: Path, chunks: Iterable[bytes], *, root: Path, expect: Expect |
         ways.remove(part)
         raise
     return Placed(Path(path), size, digest, durable)
+
+
+def _created(part: str, target: Path, root: Path) -> int:
+    try:
+        return os.open(part, _NEW, 0o666)
+    except FileNotFoundError:
+        # Its folder was known, and has been removed since.
+        ways.forget()
+        ways.located(target, root)
+        return os.open(part, _NEW, 0o666)
 
 
 def place_bytes(target: Path, data: bytes, *, root: Path, fsync: bool = False) -> Placed:

@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import stat
-from itertools import count
 from pathlib import Path
 from types import TracebackType
 
 from benchloop_client.errors import LocalError
 from benchloop_client.transfer import files
 from benchloop_client.transfer.files import SYNCED_SIZE, Expect, Placed
+from benchloop_client.transfer.ways import part_name
 
 #: What the fast way needs; without it (Windows) each file is placed by `files.place`.
 _RELATIVE = {os.open, os.mkdir, os.rename, os.stat, os.unlink} <= os.supports_dir_fd and hasattr(os, "O_DIRECTORY")
@@ -30,8 +29,6 @@ class Folder:
     def __init__(self, root: Path, *names: str, fsync: bool = False) -> None:
         self._root, self._names, self._fsync = root, names, fsync
         self._path = root.joinpath(*names)
-        self._numbers = count()
-        self._run = secrets.token_hex(4)
         self._handle = -1
         try:
             files.contained(self._path / "x", root=root)
@@ -57,7 +54,7 @@ class Folder:
         if self._handle < 0:
             return files.place(Path(*self._names, *names), (data,), root=self._root, expect=Expect(len(data)), fsync=self._fsync)
         durable = self._fsync or len(data) >= SYNCED_SIZE
-        part = "/".join((*names[:-1], self._part_name(names[-1])))
+        part = "/".join((*names[:-1], part_name(names[-1])))
         try:
             self._make(names[:-1])
             try:
@@ -91,9 +88,6 @@ class Folder:
                 os.fsync(handle)
         finally:
             os.close(handle)
-
-    def _part_name(self, name: str) -> str:
-        return files.part_name(name, f"{self._run}{next(self._numbers) & 0xFFFF:04x}")
 
     def _remove(self, part: str) -> None:
         try:

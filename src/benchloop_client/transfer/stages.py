@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 #: Pieces that wait between two steps.
 DEPTH = 3
@@ -27,6 +30,22 @@ def ahead(source: Iterable[T], *, depth: int = DEPTH) -> Iterator[T]:
     finally:
         relay.stop()
         thread.join(_GRACE)
+
+
+def spread(source: Iterable[T], work: Callable[[T], U], *, threads: int) -> Iterator[U]:
+    """`work(piece)` of each piece, on several threads, in the order of the pieces; only a few are drawn ahead. For work that ends soon."""
+    with ThreadPoolExecutor(threads, "benchloop-spread") as pool:
+        waiting: deque[Future[U]] = deque()
+        try:
+            for piece in source:
+                waiting.append(pool.submit(work, piece))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 class _End:

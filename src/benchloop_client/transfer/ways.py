@@ -61,6 +61,11 @@ def _know(folder: str, root: str, *, parents: bool = False) -> None:
     _known[root, folder] = now
 
 
+def forget() -> None:
+    """Look at every folder again."""
+    _known.clear()
+
+
 def part_name(name: str, mark: str | None = None) -> str:
     """What a file is called until it is whole; `mark`: 12 hex digits that no other part has, by default some that begin with `mine`."""
     suffix = f".{mark or f'{mine()}{next(_numbers) & 0xFFFF:04x}'}.part"
