@@ -6,13 +6,14 @@ import math
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from benchloop_analysis.intervals import Rate, ks, pass_at_k, pass_rates, wilson
 
 
+@settings(deadline=None)
 @given(st.integers(1, 300).flatmap(lambda of: st.tuples(st.integers(0, of), st.just(of))))
 def test_wilson_is_scipys(counts: tuple[int, int]) -> None:
     expected = stats.binomtest(*counts).proportion_ci(0.95, method="wilson")

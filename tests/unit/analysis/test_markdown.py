@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -39,6 +39,7 @@ def is_clean(source: str) -> bool:
     return all(unicodedata.category(sign) not in HIDDEN for sign in source.replace("\n", ""))
 
 
+@settings(deadline=None)
 @given(ANY)
 @example("a\\|b\\")
 def test_inline_text_is_words_only(text: str) -> None:
@@ -52,6 +53,7 @@ def test_inline_text_is_words_only(text: str) -> None:
     assert shown == " ".join(markdown.visible(text).split())
 
 
+@settings(deadline=None)
 @given(ANY)
 def test_a_code_span_is_one_and_shows_the_text(text: str) -> None:
     source = f"x {markdown.code(text)} y"
@@ -64,6 +66,7 @@ def test_a_code_span_is_one_and_shows_the_text(text: str) -> None:
     assert kinds(source) <= {"paragraph_open", "inline", "text", "code_inline", "paragraph_close"}
 
 
+@settings(deadline=None)
 @given(st.lists(ANY, min_size=1, max_size=4))
 def test_a_table_keeps_its_cells(texts: list[str]) -> None:
     source = markdown.table(["head"] * len(texts), [[markdown.cell(text) for text in texts]])
@@ -79,6 +82,7 @@ def test_a_table_keeps_its_cells(texts: list[str]) -> None:
         assert "".join(shown.split()) == "".join(expected.split()) or (shown == "(empty)" and not expected.strip())
 
 
+@settings(deadline=None)
 @given(ANY)
 def test_a_fence_holds_everything(text: str) -> None:
     source = f"before\n\n{markdown.fenced(text)}\n\nafter"
