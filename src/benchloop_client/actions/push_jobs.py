@@ -6,8 +6,9 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from typing import Any, Literal
 
 import msgspec
 
@@ -55,6 +56,8 @@ class JobContent:
     document: bytes | None
     files: tuple[HashedFile, ...]
     media: tuple[tuple[RunMedia, Media], ...]
+    #: SHA-256 (hex) of the document, and of everything.
+    document_sha256: str = ""
     fingerprint: str = ""
 
     @property
@@ -139,7 +142,7 @@ def _build(content: JobContent, spool: Spool) -> Built:
     uploads: list[Shipment] = []
     document = archive = None
     if content.document is not None:
-        document = Content(sha256=_sha(content.document), size=len(content.document))
+        document = Content(sha256=content.document_sha256, size=len(content.document))
         packed = spool.add(trajectory.packed(content.document))
         uploads.append(Shipment("trajectory", document.sha256, document.size, packed.length, lambda: spool.read(packed), encoding="zstd"))
     if content.files:
@@ -159,8 +162,9 @@ def _build(content: JobContent, spool: Spool) -> Built:
 
 
 def _packed(files: list[RunFile], spool: Spool) -> tuple[Content, Shipment]:
-    with tempfile.SpooledTemporaryFile(max_size=_ARCHIVE_IN_MEMORY) as out:
-        info = write_archive(files, cast(BinaryIO, out))
+    small = sum(file.size for file in files) <= _ARCHIVE_IN_MEMORY
+    with BytesIO() if small else tempfile.TemporaryFile() as out:
+        info = write_archive(files, out)
         packed = spool.take(out)
     return Content(sha256=info.sha256, size=info.size), Shipment("archive", info.sha256, info.size, info.size, lambda: spool.read(packed))
 
@@ -174,7 +178,7 @@ def _read(group: RunGroup, job: RunJob, secrets: Secrets) -> JobContent:
     document = _document(group.group_id, job_id, job, [record for _, record in media])
     if redacting and document is not None:
         document = scanner.redact(document)
-    return JobContent(job, job_id, facts, document, files, media)
+    return JobContent(job, job_id, facts, document, files, media, "" if document is None else _sha(document))
 
 
 def _fingerprint(content: JobContent) -> str:
@@ -182,7 +186,7 @@ def _fingerprint(content: JobContent) -> str:
     source = content.facts.source
     covered = {
         "facts": msgspec.to_builtins(content.facts),
-        "trajectory": None if content.document is None else _sha(content.document),
+        "trajectory": content.document_sha256 or None,
         "files": [[each.file.path, each.file.size, each.sha256, each.file.executable] for each in content.files],
         "media": [[media.sha256, media.name] for _, media in content.media],
         "reader": source.reader if source else None,

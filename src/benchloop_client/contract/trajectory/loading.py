@@ -82,7 +82,12 @@ class Scrubber:
 
     def _object(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
         self._enter(depth)
-        return {self._text(key if type(key) is str else str(key)): self.clean(item, depth) for key, item in value.items()}
+        clean: dict[str, Any] = {}
+        for key, item in value.items():
+            name = key if type(key) is str and key.isascii() else self._text(str(key))
+            # Most of what an object holds is plain text, which is not worth a call.
+            clean[name] = item if type(item) is str and item.isascii() else self.clean(item, depth)
+        return clean
 
     def _enter(self, depth: int) -> None:
         if depth > self.deepest:
