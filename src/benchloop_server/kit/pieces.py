@@ -155,12 +155,13 @@ def _runs(pieces: Iterable[Piece]) -> Iterator[_Run]:
 
 def _read_in_order(piece: Piece) -> Place | None:
     """The place that the window has to give for this piece."""
-    if isinstance(piece, Part):
-        piece = piece.whole
-        return piece.place if isinstance(piece, Frames) else None
+    if isinstance(piece, bytes):
+        return None
+    if isinstance(piece, Place):
+        return piece
     if isinstance(piece, Frames):
         return piece.place
-    return piece if isinstance(piece, Place) else None
+    return piece.whole.place if isinstance(piece.whole, Frames) else None
 
 
 class _Window:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import structlog
 
@@ -13,9 +14,10 @@ from benchloop_server.kit.blobs import BlobMissing, BlobStore
 _log = structlog.get_logger("benchloop_server.blobs")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where something is stored: `length` bytes at `offset` of blob `blob`, and their SHA-256 (hex)."""
+class Place(NamedTuple):
+    """Where something is stored: `length` bytes at `offset` of blob `blob`, and their SHA-256 (hex). A tuple, because bodies of many jobs
+    make a hundred thousand of them.
+    """
 
     blob: str
     offset: int

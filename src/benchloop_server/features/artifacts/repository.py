@@ -38,13 +38,18 @@ def count(connection: Connection, principal: Principal, group_id: str) -> int:
 def page(
     connection: Connection, principal: Principal, group_id: str, *, limit: int, skip: int, after: tuple[int, str] | None
 ) -> Sequence[Row[Any]]:
-    """At most `limit` jobs with an archive in the order of the job list, `skip` rows from the start or right `after` a place."""
-    query: Select[Any] = select(*_COLUMNS).select_from(jobs.join(uploads, _SAME)).where(*_of_group(principal, group_id))
+    """At most `limit` jobs with an archive in the order of the job list, `skip` rows from the start or right `after` a place. Archives are
+    looked up only for these.
+    """
+    query: Select[Any] = select(jobs.c.workspace_id, jobs.c.job_id).where(*_of_group(principal, group_id))
     if after is not None:
         created_at, job_id = after
         later = or_(jobs.c.created_at > created_at, and_(jobs.c.created_at == created_at, jobs.c.job_id > job_id))
         query = query.where(later, jobs.c.created_at >= created_at)
-    return connection.execute(query.order_by(jobs.c.created_at, jobs.c.job_id).limit(limit).offset(skip or None)).all()
+    some = query.order_by(jobs.c.created_at, jobs.c.job_id).limit(limit).offset(skip or None).subquery()
+    same = and_(jobs.c.workspace_id == some.c.workspace_id, jobs.c.job_id == some.c.job_id)
+    joined = some.join(jobs, same).join(uploads, _SAME)
+    return connection.execute(select(*_COLUMNS).select_from(joined).order_by(jobs.c.created_at, jobs.c.job_id)).all()
 
 
 def _of_group(principal: Principal, group_id: str) -> tuple[Any, ...]:

@@ -19,7 +19,7 @@ from benchloop_server.features.jobs import service as jobs
 from benchloop_server.features.trajectories.frames import OPENING_FRAME
 from benchloop_server.kit.db import Connection, Row
 from benchloop_server.kit.errors import not_found
-from benchloop_server.kit.pieces import cut, stream
+from benchloop_server.kit.pieces import Piece, cut, stream
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.spool import Spool
@@ -82,8 +82,11 @@ def body_bytes(services: Services, bulk: Bulk, *, start: int, stop: int) -> Iter
         yield from bulk.spool.read(start, stop)
         return
     first, before = bulk.plan.find(start)
+    pieces: Iterator[Piece] = bulk.plan.pieces(first)
+    if (start, stop) != (before, bulk.plan.length):
+        pieces = cut(bulk.plan.pieces(first), start - before, stop - before)
     try:
-        yield from stream(cut(bulk.plan.pieces(first), start - before, stop - before), services.blobs)
+        yield from stream(pieces, services.blobs)
     except DamagedBlob:
         services.recent.forget(bulk.key)  # perhaps it only lies elsewhere by now
         raise
