@@ -38,10 +38,12 @@ if TYPE_CHECKING:
         NotReady,
         UsageError,
     )
+    from benchloop_client.library.analyze import Analysis, analyze
     from benchloop_client.library.client import Client
     from benchloop_client.settings import Flags, Settings, load
 
 __all__ = [
+    "Analysis",
     "Api",
     "ApiError",
     "AuthError",
@@ -66,11 +68,13 @@ __all__ = [
     "Side",
     "UsageError",
     "__version__",
+    "analyze",
     "load",
 ]
 
 #: Public name → where it is defined, as `module:name` where it has another name there. The other names are errors.
 _HOME = {
+    "Analysis": "library.analyze",
     "Api": "client:Client",
     "Body": "client",
     "Client": "library.client",
@@ -82,6 +86,7 @@ _HOME = {
     "Report": "actions.report",
     "Settings": "settings",
     "Side": "actions.diff",
+    "analyze": "library.analyze",
     "load": "settings",
 }
 

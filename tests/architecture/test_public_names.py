@@ -11,6 +11,7 @@ from types import ModuleType, SimpleNamespace
 import benchloop_client
 
 PROMISED = {
+    "Analysis",
     "Api",
     "ApiError",
     "AuthError",
@@ -35,6 +36,7 @@ PROMISED = {
     "Side",
     "UsageError",
     "__version__",
+    "analyze",
     "load",
 }
 #: What nobody pays for who only imports the package.
