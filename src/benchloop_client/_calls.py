@@ -42,9 +42,25 @@ def if_changed(etag: str | None) -> dict[str, str]:
     return {"If-None-Match": etag} if etag else {}
 
 
-def rest_of(start: int, if_range: str | None) -> dict[str, str]:
-    """The headers that ask for what follows byte `start` of the version `if_range`; none at the very start."""
-    return {"Range": f"bytes={start}-", **({"If-Range": if_range} if if_range else {})} if start > 0 else {}
+def rest_of(start: int, if_range: str | None, end: int | None = None) -> dict[str, str]:
+    """The headers that ask for bytes `start` up to `end` (None: to the last) of the version `if_range`; none for all of them."""
+    if start <= 0 and end is None:
+        return {}
+    return {"Range": f"bytes={start}-{'' if end is None else end - 1}", **({"If-Range": if_range} if if_range else {})}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Bytes `start` up to `end` (None: to the last) of the version `etag`. A server may answer with all of another version."""
+
+    start: int
+    etag: str
+    end: int | None = None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What asks for it."""
+        return rest_of(self.start, self.etag, self.end)
 
 
 def version_or_rest(offset: int | None, etag: str | None) -> dict[str, str]:

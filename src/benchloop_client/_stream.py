@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from types import TracebackType
 from typing import Protocol, TypeVar
 
@@ -16,7 +17,7 @@ from benchloop_client._rate import Traffic
 from benchloop_client._retry import Budget, Retryable, Stop
 from benchloop_client._wire import Answer, Broken
 from benchloop_client.addresses import Origin
-from benchloop_client.errors import BenchloopError, Cancelled, DeadlinePassed, NetworkError
+from benchloop_client.errors import BenchloopError, Cancelled, DeadlinePassed, IntegrityError, NetworkError
 
 Piece = TypeVar("Piece", bytes, memoryview)
 
@@ -26,6 +27,8 @@ _LEAST_BYTES = 1024
 _EARNS_RETRIES = 1 << 20
 #: Large pieces are collected in a buffer of that size and handed out when it holds so much.
 _BUFFER, _ENOUGH = 1 << 19, 1 << 18
+#: How compressed bodies begin; JSON never does.
+_MAGIC = ((b"\x28\xb5\x2f\xfd", "zstd"), (b"\x1f\x8b", "gzip"))
 _RANGE_END = re.compile(r"bytes=\d+-(\d+)")
 
 
@@ -214,3 +217,16 @@ class _Pace:
                 raise TimeoutError(f"only {self._arrived} bytes in {self._spent:.0f} s")
             self._spent, self._arrived = 0.0, 0
         self._asked_at = time.monotonic()
+
+
+def plain(raw: Iterable[bytes]) -> Iterator[bytes]:
+    """The plain bytes of a JSON body that was kept as it is on the wire; its first bytes tell whether it is compressed. Raises
+    `IntegrityError` if it is damaged.
+    """
+    source = iter(raw)
+    head = next(source, b"")
+    coding = next((name for magic, name in _MAGIC if head.startswith(magic)), "")
+    try:
+        yield from decoded(chain([head], source), coding)
+    except Undecodable as error:
+        raise IntegrityError(f"{error}") from None

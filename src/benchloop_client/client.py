@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from benchloop_client._calls import Body, Call, if_changed, rest_of, version_or_rest
+from benchloop_client._calls import Body, Call, Span, if_changed, version_or_rest
 from benchloop_client._http import Http
 from benchloop_client._links import PREFER
-from benchloop_client._stream import Stream
+from benchloop_client._stream import Stream, plain
 from benchloop_client.contract import resources as shape
 from benchloop_client.contract.ids import BadId
 from benchloop_client.contract.operations import OPERATIONS
@@ -22,7 +22,7 @@ from benchloop_client.contract.version import ONCE_HEADER
 from benchloop_client.errors import ApiError, AuthError, LocalError, UsageError
 from benchloop_client.settings import Settings
 
-__all__ = ["Body", "Client", "Stream"]
+__all__ = ["Body", "Client", "Span", "Stream", "plain"]
 
 T = TypeVar("T")
 Query = dict[str, Any]
@@ -129,9 +129,10 @@ class Client:
         """E10, decoded."""
         return self._big_json("job_trajectory", job_id=job_id)
 
-    def job_trajectory_stream(self, job_id: str, *, etag: str | None = None) -> Stream:
-        """E10 as bytes; status 304 (`stream.unchanged`) when the document still has `etag`."""
-        return self._http.open(self._call("job_trajectory", {"job_id": job_id}, accept_zstd=True, headers=if_changed(etag)))
+    def job_trajectory_stream(self, job_id: str, *, etag: str | None = None, span: Span | None = None) -> Stream:
+        """E10 as bytes; status 304 (`stream.unchanged`) when the document still has `etag`. `span`: only those of the bytes on the wire."""
+        headers = span.headers if span else if_changed(etag)
+        return self._http.open(self._call("job_trajectory", {"job_id": job_id}, accept_zstd=True, headers=headers))
 
     def group_trajectory(self, group_id: str) -> Any:
         """E11, decoded: the whole group in memory; for `trajectory get`."""
@@ -173,23 +174,24 @@ class Client:
         """The artifacts of a group's jobs, one page; our own route."""
         return self._json("group_artifacts", _page(skip, limit, cursor), group_id=group_id)
 
-    def job_artifact_stream(self, job_id: str, *, etag: str | None = None, start: int = 0, if_range: str | None = None) -> Stream:
-        """E26 as bytes. `etag`: 304 when unchanged. `start` > 0 asks for the rest of the version `if_range` names; see `stream.offset`."""
-        call = self._call("job_artifact_bytes", {"job_id": job_id}, headers={**PREFER, **if_changed(etag), **rest_of(start, if_range)})
+    def job_artifact_stream(self, job_id: str, *, etag: str | None = None, span: Span | None = None) -> Stream:
+        """E26 as bytes. `etag`: 304 when unchanged. `span`: only those bytes, see `stream.offset` and `stream.etag` for what came."""
+        call = self._call("job_artifact_bytes", {"job_id": job_id}, headers={**PREFER, **(span.headers if span else if_changed(etag))})
         return self._http.open(replace(call, wants_gzip=True))
 
-    def artifact_link_stream(self, url: str, *, etag: str | None = None) -> Stream:
+    def artifact_link_stream(self, url: str, *, etag: str | None = None, span: Span | None = None) -> Stream:
         """The bytes behind an artifact's own `url` (absolute, or relative to the host); the key goes to the configured origin only."""
-        headers = {**PREFER, **if_changed(etag)}
+        headers = {**PREFER, **(span.headers if span else if_changed(etag))}
         return self._http.open(Call("GET", url, headers=headers, wants_gzip=url.partition("?")[0].endswith((".tgz", ".gz"))))
 
     def job_artifact_members(self, job_id: str) -> Any:
         """The files inside a job's archive; our own route."""
         return self._json("job_artifact_members", job_id=job_id)
 
-    def job_artifact_member_stream(self, job_id: str, path: str) -> Stream:
-        """One file out of a job's archive; our own route."""
-        return self._http.open(self._call("job_artifact_member", {"job_id": job_id}, query={"path": path}))
+    def job_artifact_member_stream(self, job_id: str, path: str, *, span: Span | None = None) -> Stream:
+        """One file out of a job's archive; our own route. `span`: only those bytes."""
+        headers = span.headers if span else None
+        return self._http.open(self._call("job_artifact_member", {"job_id": job_id}, query={"path": path}, headers=headers))
 
     def media_stream(self, oss_uri: str, mime_type: str | None = None) -> Stream:
         """E16."""

@@ -15,7 +15,7 @@ import pytest
 import urllib3
 from moto.server import ThreadedMotoServer
 
-from benchloop_client.client import Client
+from benchloop_client.client import Client, Span
 from benchloop_client.settings import Flags
 from benchloop_client.settings import load as client_settings
 from tests.support.pushing import Sent, archive, push, sha
@@ -134,7 +134,7 @@ def test_our_client_takes_the_link_and_keeps_the_key(linked: Served, tmp_path: P
             assert stream.read() == FILE
             assert stream.etag == ETAG
             assert not stream.redirected
-        with client.job_artifact_stream("j1", start=1_000_000, if_range=ETAG) as stream:
+        with client.job_artifact_stream("j1", span=Span(1_000_000, ETAG)) as stream:
             assert (stream.status, stream.offset, stream.etag) == (206, 1_000_000, ETAG)
             assert stream.read() == FILE[1_000_000:]
     here, there = urlsplit(linked.url).netloc, {host for host, _ in asked} - {urlsplit(linked.url).netloc}

@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchloop_client import paging
+from benchloop_client.actions import artifact_bytes, bulk_artifacts
 from benchloop_client.actions import artifact_lists as lists
-from benchloop_client.actions import bulk
 from benchloop_client.actions.artifact_lists import Artifact, Choice, Source
-from benchloop_client.actions.bulk_files import Shape, Stock, fetch
 from benchloop_client.actions.choosing import choose
 from benchloop_client.actions.destination import Content, Destination
 from benchloop_client.actions.events import Counter, Downloaded, Filtered, Noted, Skipped, Warned
+from benchloop_client.actions.lasting import Lasting, worth
 from benchloop_client.actions.report import Failure, Report
-from benchloop_client.actions.work import Counted, Work, moving, placed
-from benchloop_client.addresses import Origin
-from benchloop_client.client import Stream
-from benchloop_client.contract.bulk import BulkItem
+from benchloop_client.actions.work import Counted, Work, moving, placed, told
+from benchloop_client.client import Span, Stream
 from benchloop_client.contract.ids import BadId, encoded, file_name
-from benchloop_client.errors import ApiError, BenchloopError, IntegrityError, NetworkError, NotFound
+from benchloop_client.errors import ApiError, BenchloopError, IntegrityError, NetworkError
 from benchloop_client.transfer.files import Expect
 from benchloop_client.transfer.pool import FATAL
 
-#: A valid gzip'd tar without entries: what the documented client writes where an archive is missing.
-PLACEHOLDER = gzip.compress(b"\0" * 10240, mtime=0)
-_ARCHIVES = (".tgz", ".tar.gz")
-_GZIP = b"\x1f\x8b"
 _ENDS_ALL: tuple[type[BaseException], ...] = (*FATAL, NetworkError)
-_GZIP_WINDOW = zlib.MAX_WBITS | 16
-_PLAIN = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,59 +63,28 @@ def download_group(
     `jobs` gives the ids of the group's jobs where others need them too; then the counter has no lines of its own.
     """
     count = partial(_counted, work, group_id, quiet=jobs is not None)
-    reports: list[Report | None] = []
-    report = work.in_turn([group_id], lambda group: reports.append(_in_bulk(work, group, destination, choice, count)))
+    fetch = _Fetch(work, destination, choice, _Place((group_id,)))
+    each = partial(_each_job, work, fetch)
+    bulk: list[Report | None] = []
+    in_bulk = partial(bulk_artifacts.group, work, destination=destination, choice=choice, count=count, each=each)
+    report = work.in_turn([group_id], lambda group: bulk.append(in_bulk(group)))
     if not report.ok:
         return report
-    if reports[-1] is not None:
-        return reports[-1]
+    if bulk[-1] is not None:
+        return bulk[-1]
     found: dict[str, list[Artifact] | None] = {}
     report = work.in_turn([group_id], lambda group: found.update(_jobs_of(work, group, choice, jobs)))
     if not report.ok:
         return report
-    fetch = _Fetch(work, destination, choice, _Place((group_id,)))
     return _collected(work, found, lambda job_id: fetch.job(job_id, found[job_id]), count(len(found)))
+
+
+def _each_job(work: Work, fetch: _Fetch, jobs: Iterable[str], count: Counted) -> Report:
+    return _collected(work, jobs, lambda job_id: fetch.job(job_id, None), count)
 
 
 def _counted(work: Work, group_id: str, total: int, *, quiet: bool) -> Counted:
     return Counted(Counter(work.watch, f"group artifact jobs {group_id}", "jobs", total, quiet=quiet), "processed")
-
-
-def _in_bulk(work: Work, group_id: str, destination: Destination, choice: Choice, count: Callable[[int], Counted]) -> Report | None:
-    """The artifacts of a group from one stream; None where job by job is the way."""
-    whole = choice.include is None and choice.exclude is None and choice.member is None
-    if not whole or destination.rehearsing or not bulk.offered(work):
-        return None
-    chosen = choose(work, group_id) if work.selection else None
-    if chosen is not None and not chosen.mostly:
-        return None
-    total = len(chosen.jobs) if chosen is not None else _present(work, group_id)
-    counted = count(total)
-    place = _Place((group_id,))
-    stock = Stock(
-        bulk.Origin("artifacts", f"artifacts of {group_id}", group=group_id),
-        Shape((file_name(group_id),), _job_and_name, _source_of, _label_of, Downloaded),
-        frozenset(chosen.jobs).__contains__ if chosen is not None else None,
-    )
-    got = fetch(work, stock, destination, count=counted)
-    _tell_absent(work, group_id, total - got.absent, of=total)
-    report = Report(got.done, tuple(got.failures))
-    if not got.left:
-        return report
-    one = _Fetch(work, destination, choice, place)
-    return Report.of_all([report, _collected(work, got.left, lambda job_id: one.job(job_id, None), counted)])
-
-
-def _job_and_name(header: BulkItem) -> tuple[str, str]:
-    return file_name(header.job_id), file_name(header.name or "")
-
-
-def _source_of(header: BulkItem) -> str:
-    return f"artifact {header.job_id} {header.name}"
-
-
-def _label_of(header: BulkItem) -> str:
-    return f"{header.job_id}:{header.name}"
 
 
 def download_job(work: Work, job_id: str, destination: Destination, *, choice: Choice) -> list[Failure]:
@@ -145,14 +104,8 @@ def _jobs_of(work: Work, group_id: str, choice: Choice, jobs: Callable[[], Itera
             raise ApiError(200, f"a row in the artifact list of {group_id} has no job_id")
         found.setdefault(job_id, []).append(lists.from_row(job_id, row))
     wanted = list(found) if chosen is None else [job_id for job_id in chosen.jobs if job_id in found]
-    _tell_absent(work, group_id, len(wanted), of=_present(work, group_id) if chosen is None else len(chosen.jobs))
+    _tell_absent(work, group_id, len(wanted), of=bulk_artifacts.present(work, group_id) if chosen is None else len(chosen.jobs))
     return {job_id: lists.with_links(found[job_id]) for job_id in wanted}
-
-
-def _present(work: Work, group_id: str) -> int:
-    """How many jobs a group of our server has."""
-    group = work.client.group(group_id)
-    return int(group.get("present") or 0) if isinstance(group, dict) else 0
 
 
 def _tell_absent(work: Work, group_id: str, having: int, *, of: int) -> None:
@@ -200,7 +153,16 @@ def _download_task(work: Work, task_id: str, destination: Destination, choice: C
         return report
     count = Counted(Counter(work.watch, f"task artifact jobs {task_id}", "jobs", len(jobs), timed=True), "processed")
     fetch = _Fetch(work, destination, choice, _Place((task_id,), task=True))
-    return _collected(work, jobs, fetch.task_job, count)
+
+    def each(some: Iterable[str], counted: Counted) -> Report:
+        return _collected(work, some, fetch.task_job, counted)
+
+    bulk: list[Report | None] = []
+    in_bulk = partial(bulk_artifacts.task, work, jobs=jobs, destination=destination, choice=choice, counted=count, each=each)
+    report = work.in_turn([task_id], lambda task: bulk.append(in_bulk(task)))
+    if not report.ok:
+        return report
+    return bulk[-1] if bulk[-1] is not None else each(jobs, count)
 
 
 def _collected(work: Work, jobs: Iterable[str], task: Callable[[str], list[Failure]], count: Counted | None) -> Report:
@@ -250,10 +212,11 @@ class _Fetch:
             if artifact.absent:
                 return None
         lists.check(artifact, siblings)
-        content = partial(_content, self.work, artifact, placeholder=self.choice.placeholder)
+        content = partial(artifact_bytes.content, self.work, artifact, placeholder=self.choice.placeholder)
+        lasting = artifact_bytes.lasting(self.work, artifact, self.destination)
         expect = Expect(artifact.size, artifact.sha256)
         path = self.place.of(artifact.job_id, artifact.name)
-        outcome = self.destination.save(path, f"artifact {artifact.job_id} {artifact.name}", content, expect=expect)
+        outcome = self.destination.save(path, f"artifact {artifact.job_id} {artifact.name}", content, expect=expect, lasting=lasting)
         if outcome.kept:
             self.work.watch(Skipped(outcome.path))
         elif outcome.status == "placeholder":
@@ -267,14 +230,21 @@ class _Fetch:
         return _each((f"{job_id}:{member['path']}", partial(self._member, job_id, member)) for member in chosen)
 
     def _member(self, job_id: str, member: Mapping[str, Any]) -> None:
-        path = member["path"]
+        path, name = member["path"], f"{job_id}/{member['path']}"
         expect = Expect(member.get("size"), member.get("sha256"))
 
-        def content(_etag: str | None) -> Content:
-            stream = self.work.client.job_artifact_member_stream(job_id, path)
-            return Content(moving(stream, f"{job_id}/{path}", self.work.watch), expect, stream.etag, close=stream.close)
+        def opened(span: Span | None) -> Stream:
+            return self.work.client.job_artifact_member_stream(job_id, path, span=span)
 
-        outcome = self.destination.save(self.place.of_member(job_id, path), f"member {job_id} {path}", content, expect=expect)
+        def content(_etag: str | None) -> Content:
+            stream = opened(None)
+            if worth(stream):
+                return Content((), etag=stream.etag, close=stream.close, body=stream)
+            return Content(moving(stream, name, self.work.watch), expect, stream.etag, close=stream.close)
+
+        lasting = Lasting(opened, expect, partial(told, self.work, name))
+        at, source = self.place.of_member(job_id, path), f"member {job_id} {path}"
+        outcome = self.destination.save(at, source, content, expect=expect, lasting=lasting)
         placed(self.work, outcome, Downloaded)
 
 
@@ -291,86 +261,3 @@ def _each(pieces: Iterable[tuple[str, Callable[[], object]]]) -> list[Failure]:
         except BenchloopError as error:
             failures.append(Failure(label, error))
     return failures
-
-
-def _content(work: Work, artifact: Artifact, etag: str | None, *, placeholder: bool) -> Content:
-    """An artifact's bytes; with `placeholder` the documented one where an archive is missing (404, or at once a web page in its place)."""
-    archive = artifact.name.endswith(_ARCHIVES)
-    try:
-        stream = _opened(work, artifact, etag)
-    except NotFound:
-        if not (archive and placeholder):
-            raise
-        return _placeholder()
-    if stream.unchanged:
-        return Content((), unchanged=True, close=stream.close)
-    if stream.html and archive:
-        stream.close()
-        if stream.redirected or not placeholder:
-            raise ApiError(stream.status, f"a web page came instead of {artifact.name}")
-        return _placeholder()
-    chunks = moving(stream, f"{artifact.job_id}/{artifact.name}", work.watch)
-    expect = Expect(artifact.size if artifact.size is not None else stream.length, artifact.sha256)
-    if archive:
-        chunks = _begun_gzip(chunks, artifact.name)
-        chunks = chunks if expect != Expect() else _ended_gzip(chunks, artifact.name)
-    return Content(chunks, expect, stream.etag, close=stream.close)
-
-
-def _opened(work: Work, artifact: Artifact, etag: str | None) -> Stream:
-    if artifact.link is None:
-        return work.client.job_artifact_stream(artifact.job_id, etag=etag)
-    if "://" in artifact.link.partition("?")[0] and not _at_home(artifact.link, work.client.settings.origin):
-        raise IntegrityError("the server lists several artifacts, this one at an address that is not its own; it was not followed")
-    return work.client.artifact_link_stream(artifact.link, etag=etag)
-
-
-def _at_home(link: str, origin: Origin) -> bool:
-    try:
-        return Origin.of(link) == origin
-    except ValueError:
-        return False
-
-
-def _placeholder() -> Content:
-    return Content((PLACEHOLDER,), status="placeholder")
-
-
-def _begun_gzip(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """`chunks`, refused unless they begin as gzip does: nothing at all, or an error page without a type, is no archive."""
-    head = b""
-    rest = iter(chunks)
-    for chunk in rest:
-        head += chunk
-        if len(head) >= len(_GZIP):
-            break
-    if not head.startswith(_GZIP):
-        raise IntegrityError(f"{name} is no gzip archive: {'nothing' if not head else 'something else'} arrived")
-    yield head
-    yield from rest
-
-
-def _ended_gzip(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """`chunks` of unknown length, refused unless the last gzip member is whole: nothing else tells a body that was cut from a short one."""
-    member = zlib.decompressobj(_GZIP_WINDOW)
-    try:
-        for chunk in chunks:
-            yield chunk
-            member = _fed(member, chunk)
-        while not member.eof and member.decompress(b"", _PLAIN):
-            pass
-    except zlib.error:
-        raise IntegrityError(f"{name} is a damaged gzip archive") from None
-    if not member.eof:
-        raise IntegrityError(f"{name} broke off: its gzip archive has no end")
-
-
-def _fed(member: zlib._Decompress, data: bytes) -> zlib._Decompress:
-    """The member that is open after `data`, of which a bounded piece at a time is unpacked and forgotten."""
-    while data:
-        if member.eof:
-            data = data.lstrip(b"\0")
-            member = zlib.decompressobj(_GZIP_WINDOW) if data else member
-        member.decompress(data, _PLAIN)
-        data = member.unconsumed_tail or (member.unused_data if data else b"")
-    return member

@@ -37,7 +37,7 @@ _TRIES = 3
 class Shape:
     """How items become files. `folders`: where they go below the output directory; `names`: the rest of the path, at most one folder and
     a name; `label`: what a failure is called; `tell`: the event for a file that was written; `content`: what is written, None for the
-    bytes as they are.
+    bytes as they are; `leave_absent`: jobs that have nothing are left, to be asked for one by one.
     """
 
     folders: tuple[str, ...]
@@ -46,6 +46,7 @@ class Shape:
     label: Callable[[BulkItem], str]
     tell: Callable[[Path], Event]
     content: Callable[[BulkItem, bytes], bytes] | None = None
+    leave_absent: bool = False
 
     def wanted(self, header: BulkItem) -> Wanted:
         """The file of an item. What is written as it came is known by its digest, what is laid out by that of what came."""
@@ -271,6 +272,9 @@ class _Saver:
         self._count.ended(header.job_id, None, failed=False)
 
     def _absent(self, header: BulkItem) -> None:
+        if self._shape.leave_absent:
+            self._found.left.append(header.job_id)
+            return
         self._found.absent += 1
         self._count.ended(header.job_id, None, failed=False)
 

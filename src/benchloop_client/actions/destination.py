@@ -12,11 +12,12 @@ from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 
+from benchloop_client.actions.lasting import Body, Lasting, fetch
 from benchloop_client.actions.layout import Layout
 from benchloop_client.contract.ids import file_name
-from benchloop_client.errors import BenchloopError, Cancelled, LocalError
+from benchloop_client.errors import BenchloopError, Cancelled, LocalError, NotFound
 from benchloop_client.transfer import files
-from benchloop_client.transfer.files import Expect
+from benchloop_client.transfer.files import Expect, Placed
 from benchloop_client.transfer.folders import Folder
 from benchloop_client.transfer.journal import Entry, Journal, Status
 from benchloop_client.transfer.plan import Claims, Decision, OnDisk, Wanted, decide
@@ -33,6 +34,8 @@ class Content:
     status: Status = "done"
     unchanged: bool = False
     close: Callable[[], None] = lambda: None
+    #: Instead of `chunks`: all of a body that is worth a part that lasts.
+    body: Body | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class Destination:
         self._lock = threading.Lock()
         self._journal: Journal | None = None
         self._resumed = False
+        self._under_way = 0
 
     def __enter__(self) -> Destination:
         return self
@@ -103,8 +107,9 @@ class Destination:
         if self._run and self._journal is not None:
             self._journal.finish(self._run)
 
-    def save(self, path: str, source: str, open_content: Open, *, expect: Expect | None = None) -> Outcome:
-        """Put a file at `path` (relative, `/` between names that are safe). `source` names where its bytes come from.
+    def save(self, path: str, source: str, open_content: Open, *, expect: Expect | None = None, lasting: Lasting | None = None) -> Outcome:
+        """Put a file at `path` (relative, `/` between names that are safe). `source` names where its bytes come from; `lasting` how it is
+        fetched where the content is a body, or where an earlier try left a part.
 
         Raises what the content raises, `IntegrityError`, `LocalError` and `DiskFull`; the failure is in the journal then.
         """
@@ -114,7 +119,7 @@ class Destination:
         if isinstance(settled, Outcome):
             return settled
         with self.noting_failure(wanted):
-            return self._fetch(wanted, settled, open_content)
+            return self._counted(wanted, settled, open_content, lasting)
 
     def folder(self, *names: str) -> Folder:
         """A folder in the root that many small files go into."""
@@ -177,31 +182,58 @@ class Destination:
         trusted = self.journal.trusted(wanted.path)
         return decide(wanted, self.journal.get(wanted.path), self._on_disk(wanted.path), skip_existing=self._skip_existing, resumed=trusted)
 
-    def _fetch(self, wanted: Wanted, decision: Decision, open_content: Open) -> Outcome:
-        target = self.root / wanted.path
+    def spare(self, width: int) -> int:
+        """How many more connections one of the files under way may use, where `width` are allowed."""
+        return max(0, width // max(1, self._under_way) - 1)
+
+    def _counted(self, wanted: Wanted, decision: Decision, open_content: Open, lasting: Lasting | None) -> Outcome:
+        with self._lock:
+            self._under_way += 1
+        try:
+            if lasting is not None and self.parts.peek(wanted.source, wanted.path) is not None:
+                return self._taken_up(wanted, decision, open_content, lasting)
+            return self._fetch(wanted, decision, open_content, lasting)
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    def _taken_up(self, wanted: Wanted, decision: Decision, open_content: Open, lasting: Lasting) -> Outcome:
+        """Go on with a part; where what it is of is gone, the answer to that is what counts."""
+        try:
+            return self._written(wanted, "done", *fetch(self.parts, wanted, lasting, None))
+        except NotFound:
+            with self.parts.open(wanted.source, wanted.path) as part:
+                part.abandon()
+            return self._fetch(wanted, decision, open_content, lasting)
+
+    def _fetch(self, wanted: Wanted, decision: Decision, open_content: Open, lasting: Lasting | None = None) -> Outcome:
         content = open_content(decision.etag)
         try:
             if content.unchanged and not self.survived(wanted.path):
                 content.close()
                 content = open_content(None)
             if content.unchanged:
-                return Outcome(target, kept=True)
+                return Outcome(self.root / wanted.path, kept=True)
+            if content.body is not None and lasting is not None:
+                return self._written(wanted, content.status, *fetch(self.parts, wanted, lasting, content.body))
             placed = files.place(Path(wanted.path), content.chunks, root=self.root, expect=content.expect, fsync=self._fsync)
         finally:
             content.close()
-        etag = content.etag if content.status == "done" else None
+        return self._written(wanted, content.status, placed, content.etag)
+
+    def _written(self, wanted: Wanted, status: Status, placed: Placed, etag: str | None) -> Outcome:
         self.journal.add(
             Entry(
                 path=wanted.path,
                 source=wanted.source,
-                status=content.status,
+                status=status,
                 size=placed.size,
                 sha256=placed.sha256,
-                etag=etag,
+                etag=etag if status == "done" else None,
                 durable=placed.durable,
             )
         )
-        return Outcome(target, status=content.status)
+        return Outcome(placed.path, status=status)
 
     def survived(self, path: str) -> bool:
         """Whether the file that the journal knows is certain to be whole."""

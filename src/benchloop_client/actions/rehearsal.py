@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 
 from benchloop_client.actions.destination import Destination, Open, Outcome
+from benchloop_client.actions.lasting import Lasting
 from benchloop_client.actions.layout import Layout
 from benchloop_client.actions.report import PlannedFile
 from benchloop_client.errors import LocalError
@@ -35,7 +36,7 @@ class Rehearsal(Destination):
         if size is not None:
             self._sizes[path] = size
 
-    def save(self, path: str, source: str, open_content: Open, *, expect: Expect | None = None) -> Outcome:
+    def save(self, path: str, source: str, open_content: Open, *, expect: Expect | None = None, lasting: Lasting | None = None) -> Outcome:
         """Decide and write the decision down. Raises `LocalError` for a file that could not be written."""
         expect = expect or Expect()
         wanted = Wanted(path, source, expect.size, expect.sha256)

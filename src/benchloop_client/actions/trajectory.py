@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import msgspec
 
@@ -11,12 +12,13 @@ from benchloop_client.actions import bulk, bulk_trajectory
 from benchloop_client.actions.choosing import choose, size_of
 from benchloop_client.actions.destination import Content, Destination, beside, in_group
 from benchloop_client.actions.events import Counter, Noted, Wrote
+from benchloop_client.actions.lasting import Lasting, worth
 from benchloop_client.actions.layout import Documents, Layout, object_chunks
 from benchloop_client.actions.lines import lines
 from benchloop_client.actions.report import Report
 from benchloop_client.actions.shapes import must_exist
-from benchloop_client.actions.work import Counted, Work, moving, placed
-from benchloop_client.client import Stream
+from benchloop_client.actions.work import Counted, Work, moving, placed, told
+from benchloop_client.client import Span, Stream, plain
 from benchloop_client.contract.trajectory import is_absent
 from benchloop_client.errors import ApiError, IntegrityError, NotFound
 from benchloop_client.transfer.plan import Wanted
@@ -32,9 +34,14 @@ def document(work: Work, job_id: str) -> bytes:
 
 def checked(work: Work, stream: Stream, job_id: str) -> bytes:
     """All of an answer that must be JSON. Raises `ApiError` for a web page."""
+    return b"".join(moving(_no_page(stream, job_id), beside(job_id, _SUFFIX), work.watch))
+
+
+def _no_page(stream: Stream, job_id: str) -> Stream:
     if stream.html:
+        stream.close()
         raise ApiError(stream.status, f"a web page came instead of the trajectory of {job_id}")
-    return b"".join(moving(stream, beside(job_id, _SUFFIX), work.watch))
+    return stream
 
 
 def job_element(work: Work, job_id: str, *, layout: Layout) -> Iterator[bytes]:
@@ -73,18 +80,24 @@ def download_groups(work: Work, groups: Sequence[str], destination: Destination)
 def save_job(work: Work, job_id: str, destination: Destination) -> object:
     """Write `<job>_trajectory.json`, unless the server says that it has not changed; returns its path."""
     layout = destination.layout
+    path = beside(job_id, _SUFFIX)
+
+    def opened(span: Span | None) -> Stream:
+        return _no_page(work.client.job_trajectory_stream(job_id, span=span), job_id)
 
     def content(etag: str | None) -> Content:
-        stream = work.client.job_trajectory_stream(job_id, etag=etag)
+        stream = _no_page(work.client.job_trajectory_stream(job_id, etag=etag), job_id)
         if stream.unchanged:
             return Content((), unchanged=True, close=stream.close)
-        return Content(_laid_out(work, stream, job_id, layout), etag=stream.etag, close=stream.close)
+        if worth(stream, coded=True):
+            return Content((), etag=stream.etag, close=stream.close, body=stream)
+        return Content(_laid_out(checked(work, stream, job_id), job_id, layout), etag=stream.etag, close=stream.close)
 
+    lasting = Lasting(opened, checked=partial(told, work, path), made=lambda raw: _laid_out(b"".join(plain(raw)), job_id, layout))
     source = destination.laid_out(f"job_trajectory {job_id}")
-    path = beside(job_id, _SUFFIX)
     if destination.rehearsing:
         destination.announce(path, _size_of(work.client.job(job_id)))
-    return placed(work, destination.save(path, source, content), Wrote)
+    return placed(work, destination.save(path, source, content, lasting=lasting), Wrote)
 
 
 def save_group(work: Work, group_id: str, destination: Destination) -> object:
@@ -210,9 +223,8 @@ def _size_of(job: object) -> int | None:
     return size if isinstance(size, int) else None
 
 
-def _laid_out(work: Work, stream: Stream, job_id: str, layout: Layout) -> Iterator[bytes]:
-    body = checked(work, stream, job_id)
+def _laid_out(body: bytes, job_id: str, layout: Layout) -> Iterator[bytes]:
     if body.strip() == b"null":
-        raise ApiError(stream.status, f"the server's answer for the trajectory of {job_id} is null; nothing was written")
+        raise ApiError(200, f"the server's answer for the trajectory of {job_id} is null; nothing was written")
     yield layout.text(body)
     yield b"\n"

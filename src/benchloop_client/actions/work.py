@@ -143,6 +143,17 @@ def moving(stream: Stream, name: str, watch: Watch) -> Iterator[bytes]:
         watch(Moved(name, stream.received, stream.received))
 
 
+def told(work: Work, name: str, pieces: Iterable[bytes | memoryview], start: int, total: int | None) -> Iterator[bytes | memoryview]:
+    """`pieces`, whoever watches being told of each."""
+    try:
+        for piece in pieces:
+            start += len(piece)
+            work.watch(Moved(name, start, total))
+            yield piece
+    finally:
+        work.watch(Moved(name, start, start))
+
+
 def placed(work: Work, outcome: Outcome, event: Callable[[Path], Event]) -> Path:
     """Tell the watcher what became of a file; returns its path."""
     work.watch(Skipped(outcome.path) if outcome.kept else event(outcome.path))

@@ -42,7 +42,7 @@ WORTH_KEEPING = 1 << 20
 #: A checkpoint is written after so many bytes, or seconds.
 EVERY_BYTES, EVERY_SECONDS = 4 << 20, 1.0
 #: After so many bytes a checkpoint is synced too, so that a crash of the machine does not take everything.
-_SYNC_BYTES = 64 << 20
+_SYNC_BYTES = 256 << 20
 _READ = 1 << 20
 
 _in_use: set[str] = set()
@@ -56,6 +56,7 @@ class Parts:
         self._root = root
         self._fsync = fsync
         self.folder = root / FOLDER
+        self._keys: set[str] | None = None
 
     def open(self, source: str, path: str, *, digest: bool = True) -> Part:
         """The part for what `source` names, which is to become `path` (relative). What an earlier try left is taken up, unless a process
@@ -64,6 +65,8 @@ class Parts:
         Raises `LocalError` and `DiskFull`.
         """
         key = _key(source, path)
+        if self._keys is not None:
+            self._keys.add(key)
         for kept in sorted(self._of(key), key=lambda found: -found.state.offset):
             mine = self._taken(kept, key)
             if mine is not None:
@@ -76,7 +79,11 @@ class Parts:
         )
 
     def peek(self, source: str, path: str) -> State | None:
-        """What `open` would take up, None if nothing; cheap when there is nothing."""
+        """What `open` would take up, None if nothing; cheap when there is nothing. Parts that other processes make later are not seen."""
+        if self._keys is None:
+            self._keys = {name.partition(".")[0] for name in self._names()}
+        if not self._keys or _key(source, path) not in self._keys:
+            return None
         found = [kept.state for kept in self._of(_key(source, path)) if kept.state.offset and not _busy(kept)]
         return max(found, key=lambda state: state.offset, default=None)
 
@@ -138,7 +145,8 @@ class Part:
         self.state = kept.state
         self.path = kept.file
         self._hash = hashlib.sha256() if digest else None
-        self._written_at, self._durable_at = time.monotonic(), kept.state.size
+        self._hashed = 0
+        self._written_at, self._durable_at = time.monotonic(), kept.state.offset
         try:
             self._log = open(kept.state_file, "ab", buffering=0)  # noqa: SIM115 - closed by `_close`
             self._file = open(self.path, "r+b", buffering=0)  # noqa: SIM115 - closed by `_close`
@@ -162,9 +170,40 @@ class Part:
         return self._size
 
     @property
-    def fileno(self) -> int:
-        """The open file, for whoever writes at several places of it (then `finish` has to be told the digest by `hash_from`)."""
-        return self._file.fileno()
+    def root(self) -> Path:
+        """The output directory that the part belongs to."""
+        return self._root
+
+    @property
+    def fsync(self) -> bool:
+        """Whether files are synced whatever their size."""
+        return self._fsync
+
+    @property
+    def can_have_holes(self) -> bool:
+        """Whether this system can write at several places of a file."""
+        return hasattr(os, "pwrite")
+
+    def reserve(self, total: int) -> None:
+        """Make the part as long as the whole, for `write_at`; every checkpoint must tell the holes in its note then."""
+        try:
+            self._file.truncate(total)
+        except OSError as error:
+            raise local_error(error, self.path, need=total) from None
+        self._size = total
+
+    def write_at(self, piece: bytes | memoryview, position: int, *, hashes: bool = False) -> None:
+        """Write at `position`, from any thread. One of them may say `hashes`: what follows the bytes in the digest is added at once."""
+        if hashes and self._hash is not None and position == self._hashed:
+            self._hash.update(piece)
+            self._hashed += len(piece)
+        rest = memoryview(piece)
+        try:
+            while rest:
+                written = os.pwrite(self._file.fileno(), rest, position)
+                rest, position = rest[written:], position + written
+        except OSError as error:
+            raise local_error(error, self.path, need=self.state.total) from None
 
     def fits(self, offset: int, etag: str | None) -> bool:
         """Whether an answer that begins at `offset` of the version `etag` goes on exactly where this part stops."""
@@ -177,7 +216,7 @@ class Part:
             self._file.truncate()
         except OSError as error:
             raise local_error(error, self.path) from None
-        self._size = self._durable_at = 0
+        self._size = self._durable_at = self._hashed = 0
         self._hash = hashlib.sha256() if self._hash is not None else None
         self._log_state(State(etag=etag if strong(etag) and etag else "", total=total))
 
@@ -185,6 +224,7 @@ class Part:
         """Append. Raises `DiskFull` and `LocalError`."""
         if self._hash is not None:
             self._hash.update(piece)
+            self._hashed += len(piece)
         rest = memoryview(piece)
         self._size += len(rest)
         try:
@@ -202,9 +242,10 @@ class Part:
             return False
         self._written_at = now
         boot = owners.boot()
-        sync = self._size - self._durable_at >= _SYNC_BYTES or not boot
+        sync = offset - self._durable_at >= _SYNC_BYTES or not boot
         if sync:
             self._sync()
+            self._durable_at = offset
         self._log_state(
             State(
                 etag=self.state.etag,
@@ -248,19 +289,18 @@ class Part:
             while piece := file.read(_READ):
                 yield piece
 
-    def hash_from(self, position: int, size: int) -> None:
-        """Take the bytes from `position` to the end at `size`, written to `fileno` by somebody else, into size and digest."""
-        self._size = size
-        if self._hash is None or position >= size:
+    def hash_rest(self) -> None:
+        """Take what `write_at` wrote and the digest does not have into it. Raises `IntegrityError` for a file that became shorter."""
+        if self._hash is None or self._hashed >= self._size:
             return
         with open(self.path, "rb", buffering=0) as file:
-            file.seek(position)
-            while position < size:
-                piece = file.read(min(_READ, size - position))
+            file.seek(self._hashed)
+            while self._hashed < self._size:
+                piece = file.read(min(_READ, self._size - self._hashed))
                 if not piece:
                     raise IntegrityError(f"{self._kept.head.path}: the part is shorter than what was written to it")
                 self._hash.update(piece)
-                position += len(piece)
+                self._hashed += len(piece)
 
     def keep(self) -> None:
         """Close; what the last checkpoint says can be taken up by the next try. A part without any use is removed."""
@@ -282,9 +322,9 @@ class Part:
         self._size = self.state.size
         self._file.truncate(self._size)
         self._file.seek(self._size)
-        if self._hash is not None and self._size:
-            for piece in self.read():
-                self._hash.update(piece)
+        # With holes in it, it is read when they are filled.
+        if not (isinstance(self.state.note, dict) and "holes" in self.state.note):
+            self.hash_rest()
 
     def _log_state(self, state: State) -> None:
         self.state = state
@@ -300,7 +340,6 @@ class Part:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise local_error(error, self.path) from None
-        self._durable_at = self._size
 
     def _close(self) -> None:
         self._file.close()
