@@ -263,6 +263,13 @@ def placeholder_option() -> Decorator:
     return click.option("--no-placeholder", "placeholder", flag_value=False, default=True, help=text)
 
 
+def zip_level_option() -> Decorator:
+    """`--zip-level`, as argument `level`."""
+    kind = click.IntRange(min=0, max=9)
+    text = "How hard a ZIP is packed (with --task-id): 0 not at all, 9 as small as it gets."
+    return click.option("--zip-level", "level", type=kind, default=1, show_default=True, metavar="0-9", help=text)
+
+
 def job_filter_options() -> Decorator:
     """`--template`, `--status` and `--instance-id` of the job list as one argument `filters`."""
     names = ("template", "status", "instance_id")

@@ -38,11 +38,12 @@ def get(session: Session, *, jobs: tuple[str, ...]) -> int:
 
 @command.command(cls=options.Leaf, example="bl metadata download --task-id T1 -o data")
 @options.task_option(required=True)
+@options.zip_level_option()
 @options.selection_options()
 @options.save_options()
 @ask.with_session
-def download(session: Session, *, task_id: str, select: selection.Selection, save: options.Save) -> int:
+def download(session: Session, *, task_id: str, level: int, select: selection.Selection, save: options.Save) -> int:
     """Write the metadata of each job of a download task to TASK_metadata.zip."""
     task = ids.task_id(task_id)
     work = ask.job_on(session, ids.Targets(task=task), select)
-    return ask.save_files(session, save, (task,), lambda target: actions.metadata(work, task, target))
+    return ask.save_files(session, save, (task,), lambda target: actions.metadata(work, task, target, level=level))

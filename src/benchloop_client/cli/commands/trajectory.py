@@ -45,6 +45,7 @@ def get(session: Session, *, groups: tuple[str, ...], jobs: tuple[str, ...]) -> 
 @command.command(cls=options.Leaf, example="bl trajectory download -g G1 -o data")
 @options.target_options(task=True)
 @options.download_timeout_option()
+@options.zip_level_option()
 @options.selection_options()
 @options.save_options()
 @ask.with_session
@@ -54,6 +55,7 @@ def download(
     groups: tuple[str, ...],
     jobs: tuple[str, ...],
     task_id: str | None,
+    level: int,
     select: selection.Selection,
     save: options.Save,
 ) -> int:
@@ -62,7 +64,7 @@ def download(
     work = ask.job_on(session, wanted, select)
     task = wanted.task
     if task is not None:
-        return ask.save_files(session, save, (task,), lambda target: task_archives.trajectories(work, task, target))
+        return ask.save_files(session, save, (task,), lambda target: task_archives.trajectories(work, task, target, level=level))
     if wanted.jobs:
         return ask.save_files(session, save, wanted.jobs, lambda target: actions.download_jobs(work, wanted.jobs, target))
     return ask.save_files(session, save, wanted.groups, lambda target: actions.download_groups(work, wanted.groups, target))
