@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from benchloop_client.contract.compression import BadFrames, decode
 from benchloop_server.kit.blobs import BlobStore
+from benchloop_server.kit.frame_walk import FrameWalk
 from benchloop_server.kit.segments import Frames
 from benchloop_server.kit.verified import Place, damaged, read_part, read_raw
 
@@ -117,7 +118,7 @@ def _buffers(pieces: Iterable[Piece], blobs: BlobStore, part: PartReader) -> Ite
             elif isinstance(piece.whole, Place):
                 yield from part(blobs, piece.whole, piece.start, piece.stop)
             else:
-                yield from slices(_decoded(piece.whole, window.read(piece.whole.place)), piece.start, piece.stop)
+                yield from _decoded_part(piece, window.read(piece.whole.place))
 
 
 @dataclass(slots=True)
@@ -219,3 +220,20 @@ def _decoded(frames: Frames, stored: Iterator[_Buffer]) -> Iterator[bytes]:
         yield chunk
     if missing:
         raise BadFrames(f"what is stored at {frames.place} decodes to {missing} bytes less than it should")
+
+
+def _decoded_part(part: Part, stored: Iterator[_Buffer]) -> Iterator[bytes]:
+    """Decodes only the frames that the part lies in; its last bytes wait until everything that is stored was read and is right."""
+    walk = FrameWalk(part.start, part.stop)
+    held: bytes | None = None
+    passed = 0
+    for chunk in decode(walk.needed(stored)):
+        at = walk.first + passed
+        passed += len(chunk)
+        if held is not None:
+            yield held
+        held = chunk[max(part.start - at, 0) : max(part.stop - at, 0)]
+    if walk.first + passed < part.stop:
+        raise BadFrames(f"what is stored at {part.whole} decodes to fewer bytes than it should")
+    if held is not None:
+        yield held

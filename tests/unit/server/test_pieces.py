@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from benchloop_client.contract.compression import BadFrames, decode, frame
 from benchloop_server.adapters.blobs_local import LocalBlobs
 from benchloop_server.adapters.blobs_object import ObjectBlobs
 from benchloop_server.kit.blobs import BlobStore
+from benchloop_server.kit.frame_walk import FrameWalk
 from benchloop_server.kit.pieces import CHUNK, cut, joined, length_of, slices, stream
 from benchloop_server.kit.segments import Frames, Segment, literal, plain_form, stored_form, total
 from benchloop_server.kit.verified import DamagedBlob, Place
@@ -137,6 +139,43 @@ def test_stored_bytes_of_another_length_break_the_plain_form() -> None:
     for length in (4, 6):
         with pytest.raises(BadFrames):
             list(stream(plain_form([Frames(place, length)]), blobs))
+
+
+@given(st.lists(st.binary(max_size=400), max_size=6), st.integers(0, 2500), st.integers(0, 2500), st.integers(1, 60))
+def test_only_the_needed_frames_are_passed_on(parts: list[bytes], start: int, stop: int, step: int) -> None:
+    frames = [frame(part * repeat) for repeat, part in enumerate(parts)]
+    sizes = [len(part) * repeat for repeat, part in enumerate(parts)]
+    ends = [sum(sizes[: n + 1]) for n in range(len(sizes))]
+    wanted = [n for n, size in enumerate(sizes) if ends[n] - size < stop and ends[n] > start]
+    stored = b"".join(frames)
+    walk = FrameWalk(start, stop)
+    passed = b"".join(walk.needed(stored[at : at + step] for at in range(0, len(stored), step)))
+    assert passed == b"".join(frames[n] for n in wanted)
+    assert not wanted or walk.first == ends[wanted[0]] - sizes[wanted[0]]
+
+
+def test_frames_of_every_size_are_walked_through() -> None:
+    for size in (0, 1, 255, 256, 257, 65_791, 65_792, 200_000, 1_000_000):
+        for plain in (bytes(size), random.Random(size).randbytes(size)):
+            stored = frame(plain)
+            walk = FrameWalk(size, size + 1)
+            assert b"".join(walk.needed([stored, frame(b"x"), stored])) == frame(b"x")
+            assert walk.first == size
+            for broken in (stored[:-1], stored + b"1234567", b"x" + stored):
+                with pytest.raises(BadFrames):
+                    list(FrameWalk(0, 1).needed([broken]))
+
+
+def test_a_part_of_damaged_frames_never_ends() -> None:
+    blobs = Counted()
+    noise = random.Random(1).randbytes(300_000)
+    frames = [frame(noise), frame(noise), frame(noise)]
+    (place,) = packed(blobs, [b"".join(frames)])
+    right = Frames(place, 900_000)
+    assert b"".join(stream(cut([right], 300_005, 300_009), blobs)) == noise[5:9]
+    wrong = Frames(place._replace(sha256="0" * 64), 900_000)
+    with pytest.raises(DamagedBlob):
+        list(stream(cut([wrong], 300_005, 300_009), blobs))
 
 
 def test_what_is_held_at_once_is_small(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from benchloop_server.features.artifacts.tar_entry import BadArchive
 from benchloop_server.features.groups import service as groups
 from benchloop_server.kit import cursors
 from benchloop_server.kit.db import Row
-from benchloop_server.kit.errors import bad_request, not_found
+from benchloop_server.kit.errors import DomainError, bad_request, not_found
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
-from benchloop_server.kit.verified import Blocks, Place, damaged, read_blocks, read_whole
+from benchloop_server.kit.verified import Blocks, Place, damaged, read_blocks, read_part, read_whole
 from benchloop_server.sql.places import index_of, place_of
 from benchloop_server.sql.records import ArchiveInfo
 
@@ -77,6 +77,18 @@ def archive_bytes(services: Services, found: Archive, *, start: int, stop: int) 
     if (start, stop) == (0, found.place.length):
         return read_whole(services.blobs, found.place)
     return _blocks(services, found, start, stop)
+
+
+def part_of_archive(services: Services, principal: Principal, job_id: str, place: Place, part: tuple[int, int]) -> Iterator[bytes]:
+    """Bytes `part` (start, stop) of the archive at `place`, which is or was the job's; only the blocks they lie in where it still is."""
+    start, stop = part
+    try:
+        found = archive(services, principal, job_id)
+    except DomainError:
+        return read_part(services.blobs, place, start=start, stop=stop)
+    if found.place.sha256 != place.sha256:
+        return read_part(services.blobs, place, start=start, stop=stop)
+    return archive_bytes(services, found, start=start, stop=stop)
 
 
 def members(services: Services, principal: Principal, job_id: str) -> ArtifactMembers:

@@ -28,11 +28,12 @@ class Plan:
     """The items of one body in their order, all of one kind. `length` is that of the body in bytes; `lead` precedes each stored place."""
 
     def __init__(self, kind: ItemKind, *, lead: bytes = b"") -> None:
-        self._kind, self._lead = kind, lead
+        self.kind, self._lead = kind, lead
         self._ids, self._id_ends, self._flags = bytearray(), array("Q"), bytearray()
         self._starts, self._lengths, self._sizes, self._digests = array("Q"), array("Q"), array("Q"), bytearray()
         #: Where the bytes are: the number of the blob, the offset in there, the digest of what is stored. -1: in `_own`, or not here.
         self._blobs, self._offsets, self._stored = array("l"), array("Q"), bytearray()
+        self._names: list[str] = []
         self._blob_numbers: dict[str, int] = {}
         self._own: dict[int, bytes] = {}
         self._version = hashlib.sha256()
@@ -75,21 +76,26 @@ class Plan:
         number = max(bisect_right(self._starts, offset) - 1, 0)
         return number, self._starts[number] if self._starts else 0
 
+    def place(self, number: int) -> Place | None:
+        """Where the bytes of an item are; None: nowhere in the store."""
+        blob = self._blobs[number]
+        if blob < 0:
+            return None
+        digest = self._stored[number * _DIGEST : (number + 1) * _DIGEST].hex()
+        return Place(self._names[blob], self._offsets[number], self._lengths[number] - len(self._lead), digest)
+
     def job_id(self, number: int) -> str:
         """Whose item it is."""
         return self._ids[self._id_ends[number - 1] if number else 0 : self._id_ends[number]].decode()
 
     def pieces(self, first: int = 0) -> Iterator[bytes | Place]:
         """The body from the start of item number `first` on."""
-        names = list(self._blob_numbers)
         for number in range(first, len(self)):
             yield _encode(self._item(number)) + b"\n"
-            blob = self._blobs[number]
-            if blob >= 0:
+            if (place := self.place(number)) is not None:
                 if self._lead:
                     yield self._lead
-                digest = self._stored[number * _DIGEST : (number + 1) * _DIGEST].hex()
-                yield Place(names[blob], self._offsets[number], self._lengths[number] - len(self._lead), digest)
+                yield place
             elif number in self._own:
                 yield self._own[number]
 
@@ -105,19 +111,19 @@ class Plan:
         job_id, flags = self.job_id(number), self._flags[number]
         return BulkItem(
             job_id=job_id,
-            kind=self._kind,
+            kind=self.kind,
             length=self._lengths[number],
             size=self._sizes[number],
             encoding="zstd" if flags & _ZSTD else None,
             sha256=self._digests[number * _DIGEST : (number + 1) * _DIGEST].hex(),
-            name=name_of(self._kind, job_id),
+            name=name_of(self.kind, job_id),
             absent=bool(flags & _ABSENT),
             gone=bool(flags & _GONE),
         )
 
     def _add_content(self, content: Place | bytes | None) -> None:
         if isinstance(content, Place):
-            self._blobs.append(self._blob_numbers.setdefault(content.blob, len(self._blob_numbers)))
+            self._blobs.append(self._blob_number(content.blob))
             self._offsets.append(content.offset)
             self._stored += bytes.fromhex(content.sha256)
             return
@@ -126,6 +132,12 @@ class Plan:
         self._blobs.append(-1)
         self._offsets.append(0)
         self._stored += bytes(_DIGEST)
+
+    def _blob_number(self, blob: str) -> int:
+        number = self._blob_numbers.setdefault(blob, len(self._names))
+        if number == len(self._names):
+            self._names.append(blob)
+        return number
 
 
 def name_of(kind: ItemKind, job_id: str) -> str | None:

@@ -51,7 +51,7 @@ def _body(request: AnyRequest, services: Services, principal: Principal, asked: 
     bulk = service.plan(services, principal, asked, body=True)
     body = Body(
         length=bulk.plan.length,
-        open=lambda start, stop: service.body_bytes(services, bulk, start=start, stop=stop),
+        open=lambda start, stop: service.body_bytes(services, principal, bulk, start=start, stop=stop),
         media_type=BULK_TYPE,
         etag=bulk.plan.etag,
         ranges=True,

@@ -11,24 +11,28 @@ import msgspec
 
 from benchloop_client.contract.bulk import BULK_KINDS, BulkItem
 from benchloop_client.contract.trajectory import absent_document
+from benchloop_server.features.artifacts import service as artifacts
 from benchloop_server.features.bulk import repository
 from benchloop_server.features.bulk.plan import ItemKind, Plan, name_of
 from benchloop_server.features.downloads import service as downloads
 from benchloop_server.features.groups import service as groups
 from benchloop_server.features.jobs import service as jobs
 from benchloop_server.features.trajectories.frames import OPENING_FRAME
+from benchloop_server.kit.blobs import BlobStore
 from benchloop_server.kit.db import Connection, Row
 from benchloop_server.kit.errors import not_found
 from benchloop_server.kit.pieces import Piece, cut, stream
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.spool import Spool
-from benchloop_server.kit.verified import DamagedBlob, Place, read_whole
+from benchloop_server.kit.verified import DamagedBlob, Place, read_part, read_whole
 from benchloop_server.sql.identities import unrecorded_of
 from benchloop_server.sql.places import place_of
 from benchloop_server.sql.records import ServedInfo
 
 _NOTHING = hashlib.sha256().hexdigest()
+#: Of an archive that is longer than this only the blocks that are needed are read where a part of it is sent.
+_LONG = 4 << 20
 _served = msgspec.json.Decoder(ServedInfo)
 
 
@@ -76,7 +80,7 @@ def _plan(services: Services, principal: Principal, asked: Asked, job_ids: Seque
         return _trajectories(services, _rows(connection, principal, "trajectory", asked, job_ids))
 
 
-def body_bytes(services: Services, bulk: Bulk, *, start: int, stop: int) -> Iterator[bytes]:
+def body_bytes(services: Services, principal: Principal, bulk: Bulk, *, start: int, stop: int) -> Iterator[bytes]:
     """Bytes `start` to `stop` (not included) of the body, verified."""
     if bulk.spool is not None:
         yield from bulk.spool.read(start, stop)
@@ -85,8 +89,15 @@ def body_bytes(services: Services, bulk: Bulk, *, start: int, stop: int) -> Iter
     pieces: Iterator[Piece] = bulk.plan.pieces(first)
     if (start, stop) != (before, bulk.plan.length):
         pieces = cut(bulk.plan.pieces(first), start - before, stop - before)
+    edges = {bulk.plan.place(number): bulk.plan.job_id(number) for number in (first, bulk.plan.find(stop - 1)[0])} if start < stop else {}
+
+    def part(blobs: BlobStore, place: Place, start: int, stop: int) -> Iterator[bytes]:
+        if place.length > _LONG and bulk.plan.kind == "artifact":
+            return artifacts.part_of_archive(services, principal, edges[place], place, (start, stop))
+        return read_part(blobs, place, start=start, stop=stop)
+
     try:
-        yield from stream(pieces, services.blobs)
+        yield from stream(pieces, services.blobs, part=part)
     except DamagedBlob:
         services.recent.forget(bulk.key)  # perhaps it only lies elsewhere by now
         raise
