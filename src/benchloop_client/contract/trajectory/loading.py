@@ -61,6 +61,55 @@ def scrub(value: Any) -> tuple[Any, list[str]]:
     return clean, sorted(scrubber.lossy)
 
 
+class _Unsound(Exception):
+    """Something in a value cannot be written as it is."""
+
+
+def _depth_of_sound(value: Any, depth: int) -> int:
+    """The deepest nesting in a value below `depth` arrays and objects that can be written as it is. Raises `_Unsound`, `TooDeep`."""
+    kind = type(value)
+    if kind is not dict and kind is not list:
+        _check_scalar(kind, value)
+        return depth
+    depth += 1
+    if depth > MAX_DEPTH:
+        raise TooDeep
+    if kind is dict:
+        for key in value:
+            if type(key) is not str or not key.isascii():
+                _check_key(key)
+        value = value.values()
+    deepest = depth
+    for item in value:
+        kind = type(item)
+        if kind is dict or kind is list:
+            below = _depth_of_sound(item, depth)
+            deepest = max(deepest, below)
+        elif item is not None and not (kind is str and item.isascii()):
+            _check_scalar(kind, item)
+    return deepest
+
+
+def _check_key(key: Any) -> None:
+    if type(key) is not str:
+        raise _Unsound
+    _check_scalar(str, key)
+
+
+def _check_scalar(kind: type, value: Any) -> None:
+    if kind is str:
+        if not value.isascii():
+            try:
+                value.encode("utf-8")
+            except UnicodeEncodeError:
+                raise _Unsound from None
+    elif kind is int:
+        if not INT_MIN <= value <= INT_MAX:
+            raise _Unsound
+    elif not (value is None or kind is bool or (kind is float and math.isfinite(value))):
+        raise _Unsound
+
+
 class Scrubber:
     """One pass over a value: `lossy` names what it changed, `deepest` is the nesting it met."""
 
@@ -69,7 +118,14 @@ class Scrubber:
         self.deepest = 0
 
     def clean(self, value: Any, depth: int = 0) -> Any:
-        """The value made writable; `depth` is how many arrays and objects hold it."""
+        """The value made writable: itself where nothing has to be changed. `depth` is how many arrays and objects hold it."""
+        try:
+            self.deepest = max(self.deepest, _depth_of_sound(value, depth))
+        except _Unsound:
+            return self._clean(value, depth)
+        return value
+
+    def _clean(self, value: Any, depth: int) -> Any:
         kind = type(value)
         if kind is str:
             return value if value.isascii() else self._text(value)
@@ -77,7 +133,7 @@ class Scrubber:
             return self._object(value, depth + 1)
         if kind is list or kind is tuple:
             self._enter(depth + 1)
-            return [self.clean(item, depth + 1) for item in value]
+            return [self._clean(item, depth + 1) for item in value]
         return value if value is None or kind is bool else self._scalar(value)
 
     def _object(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
@@ -85,8 +141,7 @@ class Scrubber:
         clean: dict[str, Any] = {}
         for key, item in value.items():
             name = key if type(key) is str and key.isascii() else self._text(str(key))
-            # Most of what an object holds is plain text, which is not worth a call.
-            clean[name] = item if type(item) is str and item.isascii() else self.clean(item, depth)
+            clean[name] = self._clean(item, depth)
         return clean
 
     def _enter(self, depth: int) -> None:

@@ -11,6 +11,7 @@ from benchloop_client.contract.trajectory.calls import ARGUMENTS_DEPTH, resolve_
 from benchloop_client.contract.trajectory.document import ordered
 from benchloop_client.contract.trajectory.keeping import Fields, Notes, as_text, is_number, present
 from benchloop_client.contract.trajectory.loading import Scrubber
+from benchloop_client.contract.trajectory.plain import plain_step
 from benchloop_client.contract.trajectory.shape import (
     AGENT_ONLY,
     MAX_DEPTH,
@@ -171,6 +172,11 @@ def _step(value: Any, number: int, notes: Notes) -> dict[str, Any]:
     if not isinstance(value, dict):
         notes.add("step_not_object")
         value = {"source": "system", "message": as_text(value), "extra": {"step": value}}
+    return plain_step(value, number) or _mended_step(value, number, notes)
+
+
+def _mended_step(value: dict[str, Any], number: int, notes: Notes) -> dict[str, Any]:
+    """The long way: field by field."""
     fields = Fields(value)
     _number(fields, number, notes)
     source = _source(fields, notes)

@@ -20,14 +20,14 @@ from benchloop_client.contract.trajectory.shape import (
 _Extra = dict[str, Any] | None
 
 
-class _Strict(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """Base: a key that the format does not have is an error."""
+class _Strict(msgspec.Struct, forbid_unknown_fields=True, gc=False, omit_defaults=True):
+    """Base: a key that the format does not have is an error. Fields stand in the order in which they are written."""
 
 
 class _Source(_Strict):
     media_type: str
     path: str
-    duration_sec: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    duration_sec: Annotated[int, msgspec.Meta(ge=0)] | Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
 class _Part(_Strict):
@@ -61,10 +61,10 @@ class _Metrics(_Strict):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
-    cost_usd: float | None = None
+    cost_usd: int | float | None = None
     prompt_token_ids: list[int] | None = None
     completion_token_ids: list[int] | None = None
-    logprobs: list[float] | None = None
+    logprobs: list[int | float] | None = None
     extra: _Extra = None
 
 
@@ -75,13 +75,15 @@ class _Call(_Strict):
     extra: _Extra = None
 
 
-class _Step(_Strict):
+class Step(_Strict, kw_only=True):
+    """A step of the normal form, as far as types tell."""
+
     step_id: Annotated[int, msgspec.Meta(ge=1)]
-    source: Literal["system", "user", "agent"]
-    message: _Content
     timestamp: str | None = None
+    source: Literal["system", "user", "agent"]
     model_name: str | None = None
-    reasoning_effort: str | float | None = None
+    reasoning_effort: str | int | float | None = None
+    message: _Content
     reasoning_content: str | None = None
     tool_calls: list[_Call] | None = None
     observation: _Observation | None = None
@@ -111,7 +113,7 @@ class _FinalMetrics(_Strict):
 class _Document(_Strict):
     schema_version: Literal["ATIF-v1.8"]
     agent: _Agent
-    steps: Annotated[list[_Step], msgspec.Meta(min_length=1)]
+    steps: Annotated[list[Step], msgspec.Meta(min_length=1)]
     trajectory_id: str | None = None
     session_id: str | None = None
     notes: str | None = None
@@ -148,7 +150,7 @@ def check_strict(value: Any) -> None:
 
 def _check_document(document: _Document, where: str) -> None:
     for position, step in enumerate(document.steps):
-        _check_step(step, position + 1, f"{where}.steps[{position}]")
+        check_step(step, position + 1, f"{where}.steps[{position}]")
     seen: set[str] = set()
     for position, child in enumerate(document.subagent_trajectories or ()):
         place = f"{where}.subagent_trajectories[{position}]"
@@ -158,7 +160,8 @@ def _check_document(document: _Document, where: str) -> None:
         _check_document(child, place)
 
 
-def _check_step(step: _Step, number: int, where: str) -> None:
+def check_step(step: Step, number: int, where: str) -> None:
+    """Raise `InvalidTrajectory` for a step that breaks a rule which types do not tell; `where` it stands."""
     if step.step_id != number:
         raise InvalidTrajectory(f"{where}.step_id is {step.step_id}, not {number}")
     if step.timestamp is not None and not is_timestamp(step.timestamp):
@@ -173,7 +176,7 @@ def _check_step(step: _Step, number: int, where: str) -> None:
         _check_result(result, known, f"{where}.observation.results[{position}]")
 
 
-def _refuse(step: _Step, keys: tuple[str, ...], where: str, why: str) -> None:
+def _refuse(step: Step, keys: tuple[str, ...], where: str, why: str) -> None:
     for key in keys:
         if getattr(step, key) is not None:
             raise InvalidTrajectory(f"{where}.{key} {why}")
