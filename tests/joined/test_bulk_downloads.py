@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from benchloop_client.actions import artifacts, task_archives, trajectory
-from benchloop_client.actions.artifact_lists import Choice
+from benchloop_client.actions import artifacts, pull, task_archives, trajectory
+from benchloop_client.actions.artifact_lists import Choice, Source
 from benchloop_client.actions.destination import Destination
 from benchloop_client.actions.layout import Layout
+from benchloop_client.actions.report import Report
 from benchloop_client.actions.work import Work
 from benchloop_client.client import Client
 from benchloop_client.contract import trajectory as trajectories
@@ -78,7 +79,7 @@ def tree(root: Path) -> dict[str, bytes]:
     return {name: data for name, data in found.items() if not name.startswith(".benchloop/")}
 
 
-def artifacts_of(work: Work, root: Path, **choice: object) -> artifacts.Report:
+def artifacts_of(work: Work, root: Path, **choice: object) -> Report:
     """The artifacts of the group in a folder."""
     with Destination(root, layout=Layout(), run="run") as target:
         report = artifacts.download_group(work, "g1", target, choice=Choice(**choice))  # type: ignore[arg-type]
@@ -174,3 +175,33 @@ def with_media(number: int) -> Sent:
     uri = f"blmedia/{name}/{sha(picture)}/x.png"
     raw["steps"][0]["extra"] = {"media": [{"path": "x.png", "trace_media": {"oss_uri": uri, "mime_type": "image/png"}}]}
     return Sent(name, "pics", document=trajectories.encode(raw), media={"x.png": ("image/png", picture)})
+
+
+def test_metadata_of_a_group_is_the_same_as_job_by_job(work: Work, old: Work, tmp_path: Path, layout: Layout) -> None:
+    for name, one in (("bulk", work), ("each", old)):
+        with Destination(tmp_path / name, layout=layout, run="run") as target:
+            report = pull.pull_groups(one, ["g1"], target, resources=("metadata", "trajectory", "artifacts"))
+            assert report.ok, report
+    found = tree(tmp_path / "bulk")
+    assert found == tree(tmp_path / "each")
+    assert len(found) == JOBS + 1 + JOBS - 1
+    with Destination(tmp_path / "bulk", layout=layout, run="again") as target:
+        before = work.client.moved_bytes()
+        assert pull.pull_groups(work, ["g1"], target, resources=("metadata", "artifacts")).ok
+    assert tree(tmp_path / "bulk") == found
+    assert work.client.moved_bytes() - before < 20_000
+
+
+@pytest.mark.parametrize("placeholder", [True, False])
+def test_artifacts_of_a_task_are_the_same_as_job_by_job(work: Work, old: Work, tmp_path: Path, placeholder: bool) -> None:
+    task = task_of(work)
+    reports = []
+    for name, one in (("bulk", work), ("each", old)):
+        with Destination(tmp_path / name, layout=Layout(), run="run") as target:
+            choice = Choice(placeholder=placeholder)
+            reports.append(artifacts.download(one, Source(task=task), target, choice=choice))
+    assert tree(tmp_path / "bulk") == tree(tmp_path / "each")
+    for report in reports:
+        found = report.done, [failure.label for failure in report.failures]
+        assert found == ((JOBS, []) if placeholder else (JOBS - 1, ["g1-3"]))
+    assert len(tree(tmp_path / "bulk")) == JOBS - (not placeholder)
