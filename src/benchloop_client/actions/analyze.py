@@ -23,7 +23,7 @@ try:
     from benchloop_analysis.group_records import GroupFacts, GroupReport
     from benchloop_analysis.markdown_group import group_markdown
     from benchloop_analysis.rsi_group import group_rsi, group_rsi_markdown
-    from benchloop_client.actions.analyze_jobs import Done, check_rules
+    from benchloop_client.actions.analyze_jobs import Done, rules_of
     from benchloop_client.actions.analyze_siblings import write_table
 except ModuleNotFoundError as missing:
     raise LocalError(f"{missing.name} is missing, which the analysis needs: pip install 'benchloop_client[analysis]'") from None
@@ -78,7 +78,7 @@ class AnalysedGroup:
 
     def report_dict(self) -> dict[str, Any]:
         """The report as plain values."""
-        found: dict[str, Any] = msgspec.to_builtins(self.report)
+        found: dict[str, Any] = msgspec.json.decode(files.json_bytes(msgspec.to_builtins(self.report), pretty=False))
         return found
 
 
@@ -112,10 +112,10 @@ def analyze(request: Request, watch: Watch = unwatched) -> Analysis:
         format=run.format,
         options=options_of(request.options),
         rules=tuple((path.name, _rule_text(path)) for path in request.rules),
-        output=str(request.output_dir) if request.output_dir is not None else None,
+        output=str(request.output_dir.absolute()) if request.output_dir is not None else None,
         pretty=request.pretty,
     )
-    check_rules(task.rules)
+    rules_of(task.rules)
     width = _width(request)
     folder = Path(tempfile.mkdtemp(prefix="benchloop-analyze-"))
     spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the analysis
@@ -221,8 +221,8 @@ def _facts(group: RunGroup) -> GroupFacts:
 
 
 def _write(request: Request, group: AnalysedGroup, fold: GroupFold) -> None:
-    root = request.output_dir
-    assert root is not None
+    assert request.output_dir is not None
+    root = request.output_dir.absolute()
     texts = {"_report.md": group_markdown(group.report), "_rsi.md": group_rsi_markdown(group_rsi(fold, group.report))}
     for suffix, text in texts.items():
         files.place_bytes(root / beside(group.group_id, suffix), text.encode("utf-8", "replace"), root=root)

@@ -13,7 +13,7 @@ from benchloop_analysis.job_report import JobContext, JobReport, job_report
 from benchloop_analysis.markdown_job import job_markdown
 from benchloop_analysis.records import Facts, File, JobAnalysis, JobInput
 from benchloop_analysis.rsi import job_rsi, job_rsi_markdown
-from benchloop_analysis.ruleset import BadRules, load
+from benchloop_analysis.ruleset import BadRules, RuleSet, default, load
 from benchloop_analysis.siblings import Outline
 from benchloop_analysis.verdict import analyse
 from benchloop_client.actions.analyze_siblings import SiblingTable
@@ -60,7 +60,7 @@ class _Judge:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._rules = load(task.rules)
+        self._rules = rules_of(task.rules)
         self._siblings = SiblingTable(Path(task.siblings) if task.siblings is not None else None)
 
     def __call__(self, number: int, group: RunGroup, found: RunJob | Rejected) -> Done:
@@ -101,10 +101,10 @@ class _Judge:
         files.place_bytes(target("_rsi.md"), _utf8(job_rsi_markdown(weaknesses)), root=root)
 
 
-def check_rules(rules: Sequence[tuple[str, str]]) -> None:
-    """Raises `UsageError` for a rule file that cannot be used, naming file and line."""
+def rules_of(rules: Sequence[tuple[str, str]]) -> RuleSet:
+    """The built-in rules and those of these texts. Raises `UsageError` for a rule file that cannot be used, naming file and line."""
     try:
-        load(rules)
+        return load(rules) if rules else default()
     except BadRules as error:
         raise UsageError(str(error)) from None
 
