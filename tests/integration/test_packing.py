@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, select, update
 
+from benchloop_server.features.packing import repository
 from benchloop_server.features.packing import service as packing
 from benchloop_server.features.packing.tasks import HANDLER
 from benchloop_server.features.reclaim import service as reclaim
+from benchloop_server.kit.pieces import stream
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.upkeep import Upkeep
 from benchloop_server.kit.verified import DamagedBlob, Place, read_whole
@@ -118,6 +120,38 @@ def test_pieces_lie_in_the_order_of_the_jobs(services: Services) -> None:
             assert name in {key[1] for key in group.plain}
     assert sorted(len(each) for each in offsets.values()) == [8, 16, 16]
     assert all(sorted(each) == [number * 4 * KIB for number in range(len(each))] for each in offsets.values())
+
+
+def test_a_whole_group_is_few_reads(services: Services) -> None:
+    group = Group(services, 40)
+    assert _reads(group) == 40
+    group.pack()
+    assert _reads(group) == 3
+
+
+def _reads(group: Group) -> int:
+    """How often the blob store is asked for all trajectories in the order of the jobs."""
+    counted = Frail(group.services.blobs, 10_000)
+    shelf = repository.Shelf("trajectory", index=False)
+    with group.services.db.read() as connection:
+        pieces, _ = repository.pieces(connection, "default", "g1", shelf=shelf, after=None)
+    assert b"".join(stream((piece.place for piece in pieces), counted)) == b"".join(
+        group.plain["trajectory", piece.sha256][0] for piece in pieces
+    )
+    return 10_000 - counted.fuse
+
+
+def test_many_small_pieces_are_moved_a_few_at_a_time(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "_ROWS", 7)
+    monkeypatch.setattr(packing, "_PIECES", 20)
+    group = Group(services, 40)
+    group.pack()
+    group.check()
+    before = group.places()
+    assert len(group.blobs()) == 10
+    group.shop.wish("pack", "g1")
+    assert group.pack()
+    assert group.places() == before
 
 
 def test_packing_again_finds_nothing_to_do(services: Services) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from benchloop_server.kit.verified import Place
@@ -74,13 +74,20 @@ def hold_blobs(connection: Connection) -> None:
 def move(connection: Connection, workspace_id: str, shelf: Shelf, *, moved: Iterable[tuple[Piece, Place]]) -> int:
     """Let the rows of pieces say their new places; a row that changed since it was read stays. Returns how many moved."""
     blob, offset, *_ = shelf.columns
-    count = 0
-    for piece, place in moved:
-        mine = (uploads.c.workspace_id == workspace_id, uploads.c.kind == shelf.kind, uploads.c.sha256 == piece.sha256)
-        as_read = (blob == piece.place.blob, offset == piece.place.offset)
-        values = {blob.name: place.blob, offset.name: place.offset}
-        count += connection.execute(update(uploads).where(*mine, *as_read).values(values)).rowcount
-    return count
+    mine = (uploads.c.workspace_id == workspace_id, uploads.c.kind == shelf.kind, uploads.c.sha256 == bindparam("name"))
+    as_read = (blob == bindparam("old_blob"), offset == bindparam("old_offset"))
+    statement = update(uploads).where(*mine, *as_read).values({blob: bindparam("new_blob"), offset: bindparam("new_offset")})
+    rows = [
+        {
+            "name": piece.sha256,
+            "old_blob": piece.place.blob,
+            "old_offset": piece.place.offset,
+            "new_blob": place.blob,
+            "new_offset": place.offset,
+        }
+        for piece, place in moved
+    ]
+    return connection.execute(statement, rows).rowcount
 
 
 def retire(connection: Connection, blobs: Iterable[str], *, now: int) -> None:

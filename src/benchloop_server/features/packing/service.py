@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import structlog
 
@@ -25,6 +26,9 @@ from benchloop_server.sql import work
 KIND = "pack"
 _MICROS = 1_000_000
 _RANK = 20
+#: Pieces in a pack at most, and rows that are changed while other writers wait.
+_PIECES = 50_000
+_ROWS = 1_000
 _log = structlog.get_logger("benchloop_server.work")
 
 
@@ -59,10 +63,10 @@ def _pack_shelf(services: Services, run: Run, shelf: Shelf) -> None:
     done, total = 0, loose.total()
     largest = services.upkeep.pack_bytes // 4
     wanted = (piece for piece in _read(services, run, shelf) if piece.place.blob in loose and piece.place.length <= largest)
-    for group in _portions(wanted, services.upkeep.pack_bytes):
+    for portion in _portions(wanted, services.upkeep.pack_bytes):
         with Staged(services.scratch) as staged:
             pack = _Open(staged)
-            for piece in group:
+            for piece in portion:
                 run.check()
                 _copy(services, pack, piece)
             _publish(services, run, shelf, pack)
@@ -72,10 +76,13 @@ def _pack_shelf(services: Services, run: Run, shelf: Shelf) -> None:
 
 def _loose(services: Services, run: Run, shelf: Shelf) -> Counter[str]:
     """The blobs that hold less of this shelf than half a pack, and how many bytes of it; too large pieces have blobs of their own."""
-    held: Counter[str] = Counter()
+    size: Counter[str] = Counter()
+    number: Counter[str] = Counter()
     for piece in _read(services, run, shelf):
-        held[piece.place.blob] += piece.place.length
-    return Counter({blob: size for blob, size in held.items() if size < services.upkeep.pack_bytes // 2})
+        size[piece.place.blob] += piece.place.length
+        number[piece.place.blob] += 1
+    enough = services.upkeep.pack_bytes // 2
+    return Counter({blob: held for blob, held in size.items() if held < enough and number[blob] < _PIECES // 2})
 
 
 def _read(services: Services, run: Run, shelf: Shelf) -> Iterator[Piece]:
@@ -96,11 +103,11 @@ def _read(services: Services, run: Run, shelf: Shelf) -> Iterator[Piece]:
 
 
 def _portions(pieces: Iterator[Piece], limit: int) -> Iterator[list[Piece]]:
-    """The pieces in lists of at most `limit` bytes."""
+    """The pieces in lists of at most `limit` bytes and `_PIECES` pieces."""
     portion: list[Piece] = []
     size = 0
     for piece in pieces:
-        if portion and size + piece.place.length > limit:
+        if portion and (size + piece.place.length > limit or len(portion) == _PIECES):
             yield portion
             portion, size = [], 0
         portion.append(piece)
@@ -126,12 +133,16 @@ def _publish(services: Services, run: Run, shelf: Shelf, pack: _Open) -> None:
     name = pack.staged.store(services.blobs)
     moved = [(piece, Place(name, offset, piece.place.length, piece.place.sha256)) for piece, offset in pack.moved]
 
-    def write(connection: Connection) -> int:
-        repository.hold_blobs(connection)
-        if not services.blobs.exists(name):
-            raise OSError("the pack was given back before it was in use")
-        repository.retire(connection, {piece.place.blob for piece, _ in moved} - {name}, now=services.clock())
-        return repository.move(connection, run.item.workspace_id, shelf, moved=moved)
+    for first in range(0, len(moved), _ROWS):
+        run.commit(partial(_move, services, run, shelf, moved=moved[first : first + _ROWS]))
+    _log.info("packed", group=run.item.key, kind=shelf.kind, index=shelf.index, pieces=len(moved), bytes=pack.staged.size, blob=name)
 
-    count = run.commit(write)
-    _log.info("packed", group=run.item.key, kind=shelf.kind, index=shelf.index, pieces=count, bytes=pack.staged.size, blob=name)
+
+def _move(services: Services, run: Run, shelf: Shelf, connection: Connection, *, moved: list[tuple[Piece, Place]]) -> None:
+    repository.hold_blobs(connection)
+    name = moved[0][1].blob
+    if not services.blobs.exists(name):
+        raise OSError("the pack was given back before it was in use")
+    if old := {piece.place.blob for piece, _ in moved} - {name}:
+        repository.retire(connection, old, now=services.clock())
+    repository.move(connection, run.item.workspace_id, shelf, moved=moved)
