@@ -20,6 +20,7 @@ from benchloop_client.transfer import files
 from benchloop_client.transfer.files import Expect, Placed
 from benchloop_client.transfer.folders import Folder
 from benchloop_client.transfer.journal import Entry, Journal, Status
+from benchloop_client.transfer.leftovers import Mark, sweep
 from benchloop_client.transfer.plan import Claims, Decision, OnDisk, Wanted, decide
 from benchloop_client.transfer.resume import Parts
 
@@ -52,20 +53,25 @@ Open = Callable[["str | None"], Content]
 
 
 class Destination:
-    """The output directory of one run. Safe between threads. `run` names what is done, so that an interrupted run is taken up again."""
+    """The output directory of one run. Safe between threads. `run` names what is done, so that an interrupted run is taken up again; `host`
+    is the server it asks.
+    """
 
     #: Whether files are only planned; then nothing needs to be fetched before `save`.
     rehearsing = False
 
-    def __init__(self, root: Path, *, layout: Layout, run: str = "", skip_existing: bool = False, fsync: bool = False) -> None:
+    def __init__(
+        self, root: Path, *, layout: Layout, run: str = "", skip_existing: bool = False, fsync: bool = False, host: str = ""
+    ) -> None:
         self.root = root
         self.layout = layout
-        self._run = run
+        self._run, self._host = run, host
         self._skip_existing = skip_existing
         self._fsync = fsync
         self._claims = Claims()
         self._lock = threading.Lock()
         self._journal: Journal | None = None
+        self._mark: Mark | None = None
         self._resumed = False
         self._under_way = 0
 
@@ -75,6 +81,8 @@ class Destination:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._journal is not None:
             self._journal.close()
+        if self._mark is not None:
+            self._mark.remove()
 
     @property
     def journal(self) -> Journal:
@@ -90,7 +98,10 @@ class Destination:
         with self._lock:
             if self._journal is None:
                 self._journal = self._open_journal()
-                self._resumed = bool(self._run) and self._journal.begin(self._run)
+                if not self.rehearsing:
+                    sweep(self.root, self._journal)
+                    self._mark = Mark(self.root)
+                self._resumed = bool(self._run) and self._journal.begin(self._run, host=self._host)
             return self._journal
 
     def _open_journal(self) -> Journal:
@@ -123,6 +134,7 @@ class Destination:
 
     def folder(self, *names: str) -> Folder:
         """A folder in the root that many small files go into."""
+        self._writes("/".join((*names, "")))
         return Folder(self.root, *names, fsync=self._fsync)
 
     def claimed(self, wanted: Wanted) -> Decision:
@@ -186,7 +198,13 @@ class Destination:
         """How many more connections one of the files under way may use, where `width` are allowed."""
         return max(0, width // max(1, self._under_way) - 1)
 
+    def _writes(self, path: str) -> None:
+        self._opened()
+        if self._mark is not None:
+            self._mark.writes(path)
+
     def _counted(self, wanted: Wanted, decision: Decision, open_content: Open, lasting: Lasting | None) -> Outcome:
+        self._writes(wanted.path)
         with self._lock:
             self._under_way += 1
         try:

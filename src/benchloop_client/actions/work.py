@@ -14,7 +14,7 @@ from benchloop_client.actions.report import Failure, Report
 from benchloop_client.actions.selection import EVERY, Selection
 from benchloop_client.client import Client, Stream
 from benchloop_client.contract.ids import BadId
-from benchloop_client.errors import BenchloopError, IntegrityError, LocalError
+from benchloop_client.errors import BenchloopError, IntegrityError, LocalError, NetworkError
 from benchloop_client.transfer import pool
 
 Item = TypeVar("Item")
@@ -50,11 +50,14 @@ class Work:
     selection: Selection = EVERY
     #: What that came to, for each group that was looked at.
     chosen: dict[str, Chosen] = field(default_factory=dict)
+    #: Whether there is a server at all.
+    reach: pool.Reach = field(default_factory=pool.Reach)
 
     def results(self, items: Iterable[Item], task: Callable[[Item], Value], *, ordered: bool = False) -> Iterator[pool.Result[Item, Value]]:
         """`task(item)` for each item on the pool of threads; errors that are not ours are raised, ours are in the results.
 
-        A refused key, a full disk and a cancel end the whole at once. A broken answer is asked for again within the retry budget.
+        A refused key, a full disk, a deadline and a cancel end the whole at once. A broken answer is asked for again within the retry budget.
+        When one item after another meets no server, the rest fail without being tried.
         """
         work = self._guarded(task)
         for result in pool.run(items, work, width=self.client.width, cancel=self.client.cancel, ordered=ordered):
@@ -101,8 +104,14 @@ class Work:
 
     def _guarded(self, task: Callable[[Item], Value]) -> Callable[[Item], Value]:
         def work(item: Item) -> Value:
+            self.reach.check()
             try:
-                return self.client.retrying(lambda: task(item))
+                value = self.client.retrying(lambda: task(item))
+                self.reach.note(None)
+                return value
+            except NetworkError as error:
+                self.reach.note(error)
+                raise
             except BadId as error:
                 raise IntegrityError(str(error)) from None
             except OSError as error:

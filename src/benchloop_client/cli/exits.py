@@ -36,6 +36,7 @@ class Exit(IntEnum):
 TABLE: tuple[tuple[type[BaseException], Exit, str], ...] = (
     (errors.UsageError, Exit.USAGE, ""),
     (errors.AuthError, Exit.AUTH, ""),
+    (errors.DeadlinePassed, Exit.NETWORK, "run the same command again to go on"),
     (errors.NetworkError, Exit.NETWORK, ""),
     (errors.Cancelled, Exit.INTERRUPTED, "run the same command again to go on"),
     (KeyboardInterrupt, Exit.INTERRUPTED, "run the same command again to go on"),

@@ -72,6 +72,12 @@ def global_options(*, hidden: bool = False) -> list[click.Parameter]:
             metavar="SECONDS",
             help="Longest wait for the server each time.  [default: 300]",
         ),
+        option(
+            "--deadline",
+            type=click.FloatRange(min=0, min_open=True),
+            metavar="SECONDS",
+            help="Longest time for everything together; the next run goes on.  [default: none]",
+        ),
         option("--retry", type=int, metavar="N", help="How often a failed request is repeated.  [default: 2]"),
         option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Requests at once, at most.  [default: adaptive]"),
         option("--limit-rate", type=_rate, metavar="RATE", help="Bytes a second at most, over all transfers: 500k, 2M."),

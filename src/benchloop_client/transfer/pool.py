@@ -9,19 +9,41 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from benchloop_client.errors import AuthError, Cancelled, DiskFull
+from benchloop_client.errors import AuthError, Cancelled, DeadlinePassed, DiskFull, NetworkError
 
 Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 #: After one of these the rest is not even asked for.
-FATAL: tuple[type[BaseException], ...] = (AuthError, DiskFull, Cancelled)
+FATAL: tuple[type[BaseException], ...] = (AuthError, DiskFull, Cancelled, DeadlinePassed)
 #: Results that may wait for an earlier one when order matters, for each thread.
 _WINDOW = 4
 _TICK = 0.1
 _GRACE = 0.6
 #: After a fatal error, how long what is under way may take to end, in seconds.
 _DRAIN = 5.0
+
+
+class Reach:
+    """Whether the server can be reached at all: after so many items in a row that met no server, the rest need not be tried."""
+
+    def __init__(self, enough: int = 10) -> None:
+        self._enough = enough
+        self._in_a_row = 0
+        self._last = ""
+
+    def check(self) -> None:
+        """Raise `NetworkError` if trying is pointless."""
+        if self._in_a_row >= self._enough:
+            raise NetworkError(f"not tried, since {self._enough} others in a row met no server ({self._last})", unreached=True)
+
+    def note(self, error: NetworkError | None) -> None:
+        """An item ended with this error, or (None) with an answer."""
+        if error is None or not error.unreached:
+            self._in_a_row = 0
+        else:
+            self._last = error.message.removeprefix("network: ")
+            self._in_a_row += 1
 
 
 @dataclass(frozen=True, slots=True)
