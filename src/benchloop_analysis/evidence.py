@@ -25,17 +25,19 @@ def of_output(rule_id: str, event: Event, start: int | None = None) -> Evidence:
 
 
 def of_call(rule_id: str, event: Event, start: int = 0) -> Evidence:
-    """The call itself: its command from `start`, else its arguments as JSON."""
+    """The call itself: its command from `start`, else its arguments as JSON, else its name, else whose step it is."""
     place = f"tool_calls[{event.call}]"
     value = event.arguments.get(event.command_field) if event.command_field else None
-    if event.command_field and isinstance(value, str):
+    if event.command_field and isinstance(value, str) and value.strip():
         begin, quote = line_at(value, start)
         field = f"{place}.arguments.{event.command_field}"
     elif event.arguments:
         begin, quote = 0, _encode(event.arguments).decode()[:LONGEST]
         field = f"{place}.arguments"
+    elif event.tool:
+        begin, quote, field = 0, event.tool[:LONGEST], f"{place}.function_name"
     else:
-        begin, quote, field = 0, (event.tool or "")[:LONGEST], f"{place}.function_name"
+        begin, quote, field = 0, event.source, "source"
     return Evidence(rule_id=rule_id, source="step", step_id=event.step_id, field=field, start=begin, quote=quote)
 
 
@@ -59,7 +61,7 @@ def of_step(rule_id: str, event: Event) -> Evidence:
         return of_call(rule_id, event)
     if event.text.strip():
         return of_text(rule_id, event)
-    if event.output:
+    if event.output and event.output.strip():
         return of_output(rule_id, event)
     return Evidence(rule_id=rule_id, source="step", step_id=event.step_id, field="source", start=0, quote=event.source)
 

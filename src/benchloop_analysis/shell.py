@@ -33,6 +33,8 @@ _TEST_FILE = re.compile(
     r"(?:^|/)(?:run[_-]?)?tests?(?:[_.\-/]|$)|_test\.\w+$|\.test\.\w+$|\.spec\.\w+$|(?:^|/)(?:eval|check|verify)\w*\.(?:py|sh|js)$",
     re.IGNORECASE,
 )
+#: `-c` and what it is written together with, as in `bash -lc`.
+_RUNS_TEXT = re.compile(r"-[a-z]*c\Z")
 _NOWHERE = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _WRITES_LAST = frozenset({"cp", "mv", "ln", "install", "rsync", "scp"})
 _WRITES_ALL = frozenset({"touch", "tee", "truncate", "rm", "rmdir", "unlink", "shred"})
@@ -120,8 +122,9 @@ def _command(words: list[str], writes: list[str], background: bool, programs: Pr
         return
     program = words[0].rpartition("/")[2] or words[0]
     rest = words[1:]
-    if program in programs.shells and "-c" in rest[:3] and depth < _DEPTH:
-        inner = rest[rest.index("-c") + 1 :]
+    option = next((place for place, word in enumerate(rest[:3]) if _RUNS_TEXT.match(word)), None)
+    if program in programs.shells and option is not None and depth < _DEPTH:
+        inner = rest[option + 1 :]
         for command in _commands(inner[0] if inner else "", programs, depth + 1):
             yield msgspec.structs.replace(command, background=True) if background else command
         return

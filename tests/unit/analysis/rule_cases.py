@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from benchloop_analysis.records import JobInput, Siblings
-from tests.unit.analysis.small import ALL_FAILED, ONE_LEFT, PASSED, call, job, phase, say, service, sh, tau, graded
+from tests.unit.analysis.small import ALL_FAILED, ONE_LEFT, PASSED, call, graded, job, phase, say, service, sh, tau
 
 NOTHING_RAN = "curl: (7) Failed to connect to github.com port 443\n/tests/test.sh: line 19: uvx: command not found\n"
 WRITE = sh("cat > /app/a.py <<'EOF'\nprint(1)\nEOF", "")
