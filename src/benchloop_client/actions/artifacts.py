@@ -20,7 +20,7 @@ from benchloop_client.actions.report import Failure, Report
 from benchloop_client.actions.work import Counted, Work, moving, placed, told
 from benchloop_client.client import Span, Stream
 from benchloop_client.contract.ids import BadId, encoded, file_name
-from benchloop_client.errors import ApiError, BenchloopError, IntegrityError, NetworkError
+from benchloop_client.errors import ApiError, BenchloopError, IntegrityError, LocalError, NetworkError, NotFound
 from benchloop_client.transfer.files import Expect
 from benchloop_client.transfer.pool import FATAL
 
@@ -177,6 +177,60 @@ def _collected(work: Work, jobs: Iterable[str], task: Callable[[str], list[Failu
     return Report(done, tuple(failures))
 
 
+@dataclass(frozen=True, slots=True)
+class _Fixed:
+    """The one path of a file that is fetched again."""
+
+    path: str
+
+    def of(self, job_id: str, name: str) -> str:
+        """The path."""
+        return self.path
+
+    def of_member(self, job_id: str, path: str) -> str:
+        """The path."""
+        return self.path
+
+
+def save_to(work: Work, named: str, destination: Destination, *, path: str) -> object:
+    """Write an artifact to `path`; `named` is its job's id and its name, as the journal has them. Raises `LocalError` if it is not clear
+    where one ends and the other begins, and as a download does.
+    """
+    job_id, name = _parted(named, lambda job, name: path.split("/")[-2:] == [file_name(job), file_name(name)] or _in_task(path, job, name))
+    fetch = _Fetch(work, destination, Choice(), _Fixed(path))
+    if _in_task(path, job_id, name):
+        return fetch.task_job(job_id)
+    listed = lists.of_job(work, job_id)
+    artifact = next((one for one in listed if one.name == name), None)
+    if artifact is None:
+        raise NotFound(404, f"the server lists no artifact {name} of job {job_id} any more")
+    return fetch.artifact(artifact, listed)
+
+
+def save_member_to(work: Work, named: str, destination: Destination, *, path: str) -> None:
+    """Write a file out of a job's archive to `path`, as `save_to`."""
+    job_id, inside = _parted(named, lambda _job, inside: path.rpartition("/")[2] == file_name(inside.rpartition("/")[2]))
+    for member in lists.members_of(work, job_id):
+        if member["path"] == inside:
+            _Fetch(work, destination, Choice(), _Fixed(path)).member(job_id, member)
+            return
+    raise NotFound(404, f"there is no file {inside} in the archive of job {job_id} any more")
+
+
+def _parted(named: str, fits: Callable[[str, str], bool]) -> tuple[str, str]:
+    words = named.split(" ")
+    for count in range(1, len(words)):
+        job_id, rest = " ".join(words[:count]), " ".join(words[count:])
+        if fits(job_id, rest):
+            return job_id, rest
+    raise LocalError("the journal does not say where it came from: run the command that wrote it again")
+
+
+def _in_task(path: str, job_id: str, name: str) -> bool:
+    folder, _, last = path.rpartition("/")
+    return name == f"{encoded(job_id)}.tgz" == last and folder.rpartition("/")[2] != file_name(job_id)
+
+
 @dataclass(frozen=True)
 class _Fetch:
     """Fetches what one job has."""
@@ -184,7 +238,7 @@ class _Fetch:
     work: Work
     destination: Destination
     choice: Choice
-    place: _Place
+    place: _Place | _Fixed
 
     def job(self, job_id: str, artifacts: list[Artifact] | None) -> list[Failure]:
         """All chosen artifacts of a job; one that fails does not stop the others."""
@@ -227,9 +281,10 @@ class _Fetch:
 
     def _members(self, job_id: str) -> list[Failure]:
         chosen = [member for member in lists.members_of(self.work, job_id) if self.choice.takes_member(member["path"])]
-        return _each((f"{job_id}:{member['path']}", partial(self._member, job_id, member)) for member in chosen)
+        return _each((f"{job_id}:{member['path']}", partial(self.member, job_id, member)) for member in chosen)
 
-    def _member(self, job_id: str, member: Mapping[str, Any]) -> None:
+    def member(self, job_id: str, member: Mapping[str, Any]) -> None:
+        """One file out of a job's archive."""
         path, name = member["path"], f"{job_id}/{member['path']}"
         expect = Expect(member.get("size"), member.get("sha256"))
 

@@ -25,7 +25,7 @@ def element(work: Work, job_id: str, *, layout: Layout) -> Iterator[bytes]:
 
 def save_job(work: Work, job_id: str, destination: Destination) -> None:
     """Write `<job>_metadata.json`."""
-    _save(work, job_id, destination, path=beside(job_id, _SUFFIX))
+    save_to(work, job_id, destination, path=beside(job_id, _SUFFIX))
 
 
 def save_group(work: Work, group_id: str, destination: Destination, *, jobs: Callable[[], Sequence[str]]) -> Report:
@@ -41,7 +41,7 @@ def save_group(work: Work, group_id: str, destination: Destination, *, jobs: Cal
 
 
 def _one_by_one(work: Work, group_id: str, jobs: Sequence[str], destination: Destination, count: Counted) -> Report:
-    return work.run(jobs, lambda job_id: _save(work, job_id, destination, path=in_group(group_id, f"{job_id}{_SUFFIX}")), count=count)
+    return work.run(jobs, lambda job_id: save_to(work, job_id, destination, path=in_group(group_id, f"{job_id}{_SUFFIX}")), count=count)
 
 
 def _in_bulk(work: Work, group_id: str, jobs: Sequence[str], destination: Destination, count: Counted) -> Report:
@@ -63,7 +63,9 @@ def _in_bulk(work: Work, group_id: str, jobs: Sequence[str], destination: Destin
     return Report.of_all([done, _one_by_one(work, group_id, got[-1].left, destination, count)]) if got[-1].left else done
 
 
-def _save(work: Work, job_id: str, destination: Destination, *, path: str) -> None:
+def save_to(work: Work, job_id: str, destination: Destination, *, path: str) -> None:
+    """Write the metadata of one job to `path`."""
+
     def text() -> Iterator[bytes]:
         answer = work.client.job_meta(job_id)
         if answer is None:

@@ -126,7 +126,7 @@ class Saving:
 
     def job(self, job_id: str) -> None:
         """Write `<job>_<kind>.md`, if there is one."""
-        self._job(job_id, beside(job_id, self._kind.suffix))
+        self.job_to(job_id, beside(job_id, self._kind.suffix))
 
     def group(self, group_id: str, *, jobs: Callable[[], Sequence[str]] | None = None) -> Report:
         """Write the group's own report and that of each of its jobs; failures are labelled with the group's or the job's id.
@@ -135,7 +135,7 @@ class Saving:
         """
         work, name = self._work, self._kind.name
         found: list[str] = []
-        own = work.in_turn([group_id], self._group)
+        own = work.in_turn([group_id], self.own)
         listed = work.in_turn([group_id], lambda group: found.extend(jobs() if jobs is not None else known_jobs(work, group)))
         if not listed.ok:
             return own if _both_unknown(own, listed) else Report.of_all([own, listed])
@@ -143,14 +143,16 @@ class Saving:
         if jobs is None:
             count = Counted(Counter(work.watch, f"group {name} jobs {group_id}", "jobs", len(found), timed=True), "processed")
         return Report.of_all(
-            [own, work.run(found, lambda job_id: self._job(job_id, in_group(group_id, f"{job_id}{self._kind.suffix}")), count=count)]
+            [own, work.run(found, lambda job_id: self.job_to(job_id, in_group(group_id, f"{job_id}{self._kind.suffix}")), count=count)]
         )
 
-    def _group(self, group_id: str) -> None:
+    def own(self, group_id: str) -> None:
+        """Write `<group>_<kind>.md`, if there is one."""
         kind = self._kind
         self._save(beside(group_id, kind.suffix), f"{kind.name} {group_id}", lambda: kind.of_group(self._work.client, group_id), group=True)
 
-    def _job(self, job_id: str, path: str) -> None:
+    def job_to(self, job_id: str, path: str) -> None:
+        """Write the report of a job to `path`, if there is one."""
         kind = self._kind
         self._save(path, f"job_{kind.name} {job_id}", lambda: kind.of_job(self._work.client, job_id), group=False)
 

@@ -25,6 +25,8 @@ SUMMARIES: dict[str, str] = {
     "analyze": "Why jobs of a local run failed, with evidence; no server.",
     "push": "Upload run directories; sends only what is new.",
     "pull": "Fetch groups or jobs into the documented file layout.",
+    "verify": "Is what was downloaded still whole?",
+    "retry": "Fetch again what is missing, changed or failed.",
     "groups": "Groups on the server.",
     "jobs": "Job list of groups.",
     "tasks": "Task list of groups.",

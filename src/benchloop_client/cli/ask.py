@@ -106,7 +106,12 @@ def save_files(session: Session, save: Save, wanted: Sequence[str], action: Call
     if session.given.get("format"):
         raise click.UsageError("--format is about what is printed: use it with --dry-run")
     with destination.Destination(
-        root, layout=session.layout, run=run, skip_existing=save.skip_existing, fsync=bool(session.given.get("fsync"))
+        root,
+        layout=session.layout,
+        run=run,
+        skip_existing=save.skip_existing,
+        fsync=bool(session.given.get("fsync")),
+        host=session.settings.host,
     ) as target:
         report = action(target)
         if not report.broken_off:

@@ -269,6 +269,12 @@ def placeholder_option() -> Decorator:
     return click.option("--no-placeholder", "placeholder", flag_value=False, default=True, help=text)
 
 
+def directory_argument() -> Decorator:
+    """DIR: an output directory of earlier downloads, as argument `directory`."""
+    kind = click.Path(exists=True, file_okay=False)
+    return click.argument("directory", metavar="DIR", type=kind)
+
+
 def zip_level_option() -> Decorator:
     """`--zip-level`, as argument `level`."""
     kind = click.IntRange(min=0, max=9)

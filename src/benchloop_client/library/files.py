@@ -179,7 +179,7 @@ class Downloads(Connected):
         return self._carried_out(action, root, run=f"library {digest[:16]}", skip_existing=skip_existing)
 
     def _carried_out(self, action: Callable[[Destination], Report], root: Path, *, run: str, skip_existing: bool) -> Report:
-        with Destination(root, layout=self._work().layout, run=run, skip_existing=skip_existing) as target:
+        with Destination(root, layout=self._work().layout, run=run, skip_existing=skip_existing, host=self.settings.host) as target:
             report = action(target)
             if not report.broken_off:
                 target.finish()

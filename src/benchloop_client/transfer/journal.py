@@ -47,6 +47,7 @@ class _Mark(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     state: Literal["begun", "finished"]
     at: str
+    host: str = ""
 
 
 class Journal:
@@ -66,6 +67,8 @@ class Journal:
         self._lock, self._sync_lock = threading.Lock(), threading.Lock()
         self._offsets: dict[int, int] = {}
         self._runs: dict[str, tuple[str, int]] = {}
+        #: The server of the latest run that named it.
+        self.host = ""
         self._trusted_from: int | None = None
         self._folders: set[str] = set()
         self._synced_at = time.monotonic()
@@ -82,20 +85,25 @@ class Journal:
         """Of how many paths it knows."""
         return len(self._offsets)
 
-    def begin(self, run: str) -> bool:
-        """Note that `run` (a name for command and ids) begins; True if an earlier one of that name did not finish. Then its entries count
-        as `trusted`, so that only the rest is fetched.
+    def begin(self, run: str, *, host: str = "") -> bool:
+        """Note that `run` (a name for command and ids) begins, against the server at `host`; True if an earlier one of that name did not
+        finish. Then its entries count as `trusted`, so that only the rest is fetched.
         """
         state, offset = self._runs.get(run, ("finished", 0))
         unfinished = state == "begun"
         self._trusted_from = offset if unfinished else None
         if not unfinished:
-            self._append(_Mark(run=run, state="begun", at=_now()))
+            self._append(_Mark(run=run, state="begun", at=_now(), host=host))
+            self.host = host or self.host
         return unfinished
 
     def finish(self, run: str) -> None:
         """Note that `run` finished without failures."""
         self._append(_Mark(run=run, state="finished", at=_now()))
+
+    def unfinished(self) -> list[str]:
+        """The names of the runs that were cut short."""
+        return [run for run, (state, _) in self._runs.items() if state == "begun"]
 
     def add(self, entry: Entry) -> None:
         """Append `entry` (its `at` is filled in). Raises `DiskFull` or `LocalError`."""
@@ -233,6 +241,7 @@ class Journal:
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return
         self._runs[mark.run] = (mark.state, offset)
+        self.host = mark.host or self.host
 
 
 def _entry(line: bytes) -> Entry | None:
