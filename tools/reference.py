@@ -1,4 +1,4 @@
-"""Writes docs/reference from the code: API calls, records, error codes, metrics, command line and settings.
+"""Writes docs/reference and the page of the reasons from the code: API calls, records, errors, metrics, commands, settings, rules.
 
     .venv/bin/python tools/reference.py [--check] [--folder docs/reference]
 
@@ -17,6 +17,8 @@ from typing import Any
 import click
 import msgspec
 
+from benchloop_analysis import ruleset
+from benchloop_analysis.matchers.registry import CONDITIONS, MATCHERS
 from benchloop_client.cli.app import ROOT
 from benchloop_client.contract import analysis, bulk, metrics, resources, summaries, workspace
 from benchloop_client.contract.errors import STATUS, ErrorBody
@@ -130,6 +132,84 @@ def _statement(row: dict[str, Any]) -> tuple[str, ...]:
     return row["id"], row["says"], f"**{row['verdict']}**: {row['how']}", row["sees"]
 
 
+_RULES = """Why a job failed is told by rules. Each rule looks for one thing and has to show the place where it found it: a step, a fact or
+a line of a log, quoted word for word. The first reason in this order that has evidence is the job's; what else was found stands beside it.
+Where nothing is evidence the answer is `unknown`.
+
+- An error that the agent got over does not count.
+- Whether the reward means anything is decided apart: a rule marked **reward invalid** takes it away, whatever number stands there.
+- *Tier* says what the evidence is: A a recorded fact, B the shape of the run, C words found in it, D what is left.
+- *Role*: a `primary` rule may be why a job failed, a `secondary` one is only told beside it, `integrity` is a suspicion that changes no
+  reward and is told of passes too.
+"""
+
+
+def failure_reasons() -> Iterator[str]:
+    """Every reason and rule that comes with the package."""
+    rules = ruleset.default()
+    yield _RULES
+    yield f"The rules are files; [others can be added](../reference/rules.md). The version kept with each verdict is now `{rules.version}`."
+    for name, reason in sorted(rules.reasons.items(), key=lambda item: item[1].order):
+        own = [bound.rule for bound in rules.rules if bound.rule.reason == name]
+        yield f"\n## {name}\n\n{reason.says} Side at fault: {reason.fault_side}.\n"
+        if own:
+            head = ("sub-reason", "rule", "tier", "role", "what it says", "where it comes from", "elsewhere")
+            yield from _table(head, (_rule(rule) for rule in own))
+
+
+def _rule(rule: ruleset.Rule) -> tuple[str, ...]:
+    role = f"{rule.role}, **reward invalid**" if rule.reward else rule.role
+    return f"`{rule.sub}`", f"`{rule.id}`", rule.tier, role, rule.says, "; ".join(rule.source), "; ".join(rule.map)
+
+
+def rule_files() -> Iterator[str]:
+    """How a rule file is written."""
+    yield "A rule file is YAML. It adds to the rules that come with the package; a rule with the id of another replaces it."
+    yield "A mistake is told with the file and the line.\n"
+    yield _EXAMPLE
+    yield "\n## The file\n"
+    yield from _table(("key", "what it holds"), _FILE_KEYS)
+    yield f"\n## A rule\n\n{_paragraphs(ruleset.Rule.__doc__)}\n"
+    yield from _fields(ruleset.Rule)
+    yield "\n## Conditions (`when`)\n"
+    yield ", ".join(f"`{name}`" for name in CONDITIONS)
+    yield "\n## Matchers (`match`)"
+    for name, matcher in sorted(MATCHERS.items()):
+        yield f"\n### {name}\n\n{matcher.says}\n"
+        if msgspec.structs.fields(matcher.params):
+            yield f"{_paragraphs(matcher.params.__doc__)}\n"
+            yield from _fields(matcher.params)
+
+
+_EXAMPLE = """```yaml
+name: house
+version: 1
+rules:
+  - id: house-gpu
+    reason: environment_error
+    sub: gpu_missing
+    tier: B
+    says: "There was no GPU ({times} calls)."
+    match: unrecovered
+    with: {patterns: ["CUDA is not available"]}
+    source: ["our cluster"]
+disable: [wrong-target]
+```"""
+_FILE_KEYS = (
+    ("`name`, `version`", "what the set of rules is called; both are part of the version that is kept with each verdict"),
+    ("`reasons`", "reasons of your own: `order`, `fault_side`, `says`"),
+    ("`rules`", "the rules"),
+    ("`signals`", "what is counted in each job for its group: `name`, `says`, and a regular expression over `command` or `arguments`"),
+    ("`disable`", "ids of rules that are not to look"),
+)
+
+
+def _fields(kind: type) -> Iterator[str]:
+    types = _annotations(kind)
+    rows = ((f"`{f.encode_name}`", f"`{types[f.name]}`", _needed(f)) for f in msgspec.structs.fields(kind))
+    yield from _table(("field", "type", "needed"), rows)
+
+
 PAGES = {
     "api.md": ("API", api),
     "cli.md": ("The command line", command_line),
@@ -137,14 +217,20 @@ PAGES = {
     "errors.md": ("Error codes", errors),
     "metrics.md": ("Metrics", metric_names),
     "records.md": ("Records", records),
+    "rules.md": ("Rule files", rule_files),
     "summaries.md": ("Summaries", numbers),
     "server.md": ("The server", server),
 }
 
 
+#: Pages beside the reference, by their way from it.
+ELSEWHERE = {"../concepts/failure-reasons.md": ("Why a job failed", failure_reasons)}
+
+
 def pages() -> dict[str, str]:
     """File name → whole text, of every page."""
-    made = {name: f"{MADE}\n# {title}\n\n" + "\n".join(lines()).rstrip() + "\n" for name, (title, lines) in PAGES.items()}
+    listed = {**PAGES, **ELSEWHERE}
+    made = {name: f"{MADE}\n# {title}\n\n" + "\n".join(lines()).rstrip() + "\n" for name, (title, lines) in listed.items()}
     index = "\n".join(f"- [{title}]({name})" for name, (title, _) in PAGES.items())
     return {"README.md": f"{MADE}\n# Reference\n\n{index}\n", **made}
 
@@ -194,6 +280,7 @@ def main() -> int:
     made = pages()
     folder: Path = arguments.folder
     here = {path.name: path.read_text("utf-8") for path in folder.glob("*.md")} if folder.is_dir() else {}
+    here.update({name: (folder / name).read_text("utf-8") for name in ELSEWHERE if (folder / name).is_file()})
     stale = sorted(name for name in made.keys() | here.keys() if made.get(name) != here.get(name))
     if arguments.check:
         if stale:
@@ -202,6 +289,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for name in stale:
         if name in made:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(made[name], "utf-8")
         else:
             (folder / name).unlink()
