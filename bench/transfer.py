@@ -52,6 +52,15 @@ CASES: dict[str, tuple[Case, int]] = {
     "g": (starting, 15),
     "h": (downloads.task_archive, 3),
 }
+#: Case → how both sides end equally durable.
+DURABILITY = {
+    "a": "neither side syncs a small file by itself; both are followed by `sync -f` of the output, within the time",
+    "b": "ours syncs the file and its folder before it ends; theirs is followed by `sync` of file and folder, within the time",
+    "c": "ours syncs each file and its folder before it ends; theirs is followed by `sync` of each file and folder, within the time",
+    "d": "job by job as in a, in bulk as in b; the other side is arithmetic",
+    "f": "ours ends when the server has answered, which it does when blobs, folders and database are synced; theirs as in b",
+    "h": "as b",
+}
 
 
 def main() -> int:
@@ -69,9 +78,12 @@ def main() -> int:
         place.data.mkdir(parents=True, exist_ok=True)
         rows = [row for name in given.case for row in _rows(name, place, given)]
     print(table(rows))
+    print("\n".join(_notes(given.case)))
     _say(f"scale {given.scale:g}, {time.monotonic() - began:.0f} s in all")
     if given.json is not None:
-        given.json.write_text(json.dumps(_report(given, rows), indent=2, ensure_ascii=False) + "\n", "utf-8")
+        report = _report(given, rows)
+        given.json.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        given.json.with_suffix(".md").write_text(_page(report, rows, given.case), "utf-8")
     return int(any(row.missed or row.ours == FAILED for row in rows))
 
 
@@ -101,6 +113,34 @@ def _report(given: argparse.Namespace, rows: list[Row]) -> dict[str, Any]:
     }
 
 
+def _page(report: dict[str, Any], rows: list[Row], cases: list[str]) -> str:
+    """The same as a page."""
+    machine = report["machine"]
+    return "\n".join(
+        [
+            f"# Transfers, {report['measured_at'][:10]}",
+            "",
+            (
+                f"Benchloop {report['benchloop']}, Python {report['python']}, {', '.join(report['tools'])}; {machine['system']}, "
+                f"{machine['cpus']} CPUs, load at the end {machine['load']:.1f}; client, server and the other side on this one machine."
+            ),
+            (
+                f"Scale {report['scale']:g} (1: the sizes named in `bench/transfer.py`). Ratios are ours ÷ theirs, median of the rounds "
+                "(smallest–largest), with the target behind; memory is the peak in MB of all processes of a side; the last column has medians."
+            ),
+            "",
+            table(rows),
+            "",
+            *_notes(cases),
+            "",
+        ]
+    )
+
+
+def _notes(cases: list[str]) -> list[str]:
+    return [f"- {case}: {DURABILITY[case]}." for case in cases if case in DURABILITY]
+
+
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
@@ -110,7 +150,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--case", type=_cases, default=list(CASES), help="which cases, of a to h (default: all)")
     parser.add_argument("--scale", type=float, default=1.0, help="this part of the jobs and bytes")
     parser.add_argument("--rounds", type=int, help="rounds of each case")
-    parser.add_argument("--json", type=Path, help="write everything measured to this file")
+    parser.add_argument("--json", type=Path, help="write everything measured to this file, and a page (.md) beside it")
     parser.add_argument("--keep", type=Path, help="keep the loaded servers' data here, and use what is there")
     parser.add_argument("--dir", type=Path, help="where to put temporary data (default: the system's place)")
     return parser.parse_args()
