@@ -126,7 +126,7 @@ def _page(report: dict[str, Any], rows: list[Row], cases: list[str]) -> str:
             ),
             (
                 f"Scale {report['scale']:g} (1: the sizes named in `bench/transfer.py`). Ratios are ours ÷ theirs, median of the rounds "
-                "(smallest–largest), with the target behind; memory is the peak in MB of all processes of a side; the last column has medians."
+                "(smallest–largest), with the target behind; memory is the peak of all processes of a side; the last column has medians."
             ),
             "",
             table(rows),
