@@ -162,14 +162,20 @@ class Stream:
 
     def _filled(self, buffer: memoryview) -> Iterator[memoryview]:
         pace, filled, limited = _Pace(self._source), 0, self._source.traffic.limit is not None
-        while got := self._answer.fill(buffer[filled : filled + self._source.traffic.piece] if limited else buffer[filled:]):
-            pace.took(got)
-            filled += got
-            if filled >= _ENOUGH or filled == len(buffer):
+        over = False
+        while not over:
+            broken: Exception | None = None
+            try:
+                got = self._answer.fill(buffer[filled : filled + self._source.traffic.piece] if limited else buffer[filled:])
+                pace.took(got)
+                filled, over = filled + got, not got
+            except (Broken, OSError) as error:
+                broken = error
+            if filled >= _ENOUGH or filled == len(buffer) or (filled and (over or broken is not None)):
                 yield buffer[:filled]
                 filled = 0
-        if filled:
-            yield buffer[:filled]
+            if broken is not None:
+                raise broken
 
     def _take_up(self, budget: Budget, fault: Retryable) -> None:
         """Ask for the rest of the very same version, or raise the error."""

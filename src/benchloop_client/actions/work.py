@@ -56,8 +56,8 @@ class Work:
     def results(self, items: Iterable[Item], task: Callable[[Item], Value], *, ordered: bool = False) -> Iterator[pool.Result[Item, Value]]:
         """`task(item)` for each item on the pool of threads; errors that are not ours are raised, ours are in the results.
 
-        A refused key, a full disk, a deadline and a cancel end the whole at once. A broken answer is asked for again within the retry budget.
-        When one item after another meets no server, the rest fail without being tried.
+        A refused key, a full disk, a deadline and a cancel end the whole at once. A broken answer is asked for again within the retry
+        budget. When one item after another meets no server, the rest fail without being tried.
         """
         work = self._guarded(task)
         for result in pool.run(items, work, width=self.client.width, cancel=self.client.cancel, ordered=ordered):
