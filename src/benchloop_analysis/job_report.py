@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from benchloop_analysis import words
+from benchloop_analysis.judge import Opinion
 from benchloop_analysis.records import (
     Event,
     Evidence,
@@ -29,11 +30,12 @@ _ORDER: tuple[Phase, ...] = ("I", "V", "E", "O")
 
 
 class JobContext(Struct, frozen=True, kw_only=True):
-    """What is known of a job beside its analysis and facts: its group, its cost in US dollars, and a run of the task that passed."""
+    """What is known of a job beside its analysis and facts: its group, its cost (USD), a passing run, a model's opinion."""
 
     group_id: str | None = None
     cost_usd: float | None = None
     sibling: Outline | None = None
+    opinion: Opinion | None = None
 
 
 class Happening(Struct, frozen=True, kw_only=True):
@@ -100,6 +102,7 @@ class JobReport(Struct, frozen=True, kw_only=True):
     signatures: tuple[Signature, ...]
     sibling: Comparison | None
     would_change: str | None
+    opinion: Opinion | None
     ruleset_version: str
 
 
@@ -140,6 +143,7 @@ def job_report(analysis: JobAnalysis, facts: Facts, context: JobContext | None =
         signatures=analysis.signatures,
         sibling=compare(run, context.sibling) if run is not None and context.sibling is not None and verdict.fail_reason else None,
         would_change=words.would_change(verdict.fail_reason) if verdict.fail_reason is not None else None,
+        opinion=context.opinion,
         ruleset_version=verdict.ruleset_version,
     )
 

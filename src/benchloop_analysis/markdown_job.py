@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from benchloop_analysis import words
 from benchloop_analysis.job_report import CitedStep, Happening, JobReport, Ribbon
+from benchloop_analysis.judge import Opinion
 from benchloop_analysis.markdown import bullets, cell, code, fenced, inline, joined, step_link, step_links, table
 from benchloop_analysis.records import UNKNOWN, Evidence, Label, VerifierReport
 from benchloop_analysis.siblings import Call, Comparison
@@ -28,6 +29,7 @@ def job_markdown(report: JobReport) -> str:
             *_tests(report.tests),
             *_labels("## Also seen", report.secondary),
             *_labels("## Suspicions", report.integrity, "They change no reward. A person should read the cited steps."),
+            *_opinion(report.opinion),
             *_sibling(report.sibling),
             *_cost(report),
             *_would_change(report),
@@ -129,6 +131,22 @@ def _label(label: Label) -> str:
     quote = next((one.quote for one in label.evidence), None)
     said = f"{inline(label.says)} ({code(label.sub_fail_reason or label.fail_reason)}, tier {label.tier})"
     return " ".join(filter(None, (said, step_links(steps), code(quote) if quote else "")))
+
+
+def _opinion(opinion: Opinion | None) -> Iterator[str]:
+    """What a model thinks, and that it is a model that thinks so."""
+    if opinion is None:
+        return
+    yield "## A model's opinion"
+    who = f"{code(opinion.model)} was asked, because the rules alone are not sure ({code(opinion.before)})."
+    if opinion.status == "abstained":
+        yield f"{who} It does not say why the run failed."
+    elif opinion.status == "refused":
+        yield f"{who} Its answer is not believed: {inline(opinion.why or '')}."
+    else:
+        verb = "agrees" if opinion.status == "agreed" else f"says {code(opinion.label or '')} instead"
+        yield f"{who} It {verb}: {inline(opinion.says or '')}"
+        yield bullets(f"{step_link(one.step_id)} {code(one.quote)}" for one in opinion.evidence if one.step_id is not None)
 
 
 def _sibling(comparison: Comparison | None) -> Iterator[str]:

@@ -187,6 +187,13 @@ def installer_variables(environ: Mapping[str, str] | None = None) -> dict[str, s
     return {name: value for name, value in env.items() if name.startswith(_INSTALLER_VARIABLES) or name in _INSTALLER_FOLDERS}
 
 
+def judge_key(environ: Mapping[str, str] | None = None) -> str | None:
+    """The key for the endpoint of `bl analyze --judge-url`; nobody else is sent it. Raises `UsageError` for one that no header can hold."""
+    env = os.environ if environ is None else environ
+    key = env.get("BENCHLOOP_JUDGE_KEY")
+    return check_key(key) if key else None
+
+
 def wants_colour(terminal: bool, environ: Mapping[str, str] | None = None) -> bool:
     """Whether text for a stream that is (or is not) a `terminal` has colours. In this order: `NO_COLOR` says no, `CLICOLOR_FORCE` and
     `FORCE_COLOR` say yes (unless they are 0), `CLICOLOR=0` and `TERM=dumb` say no.

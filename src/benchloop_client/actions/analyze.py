@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -14,16 +14,18 @@ import msgspec
 
 from benchloop_client.actions.events import Counter, Watch, unwatched
 from benchloop_client.actions.report import Failure, Report
-from benchloop_client.errors import LocalError, UsageError
+from benchloop_client.errors import BenchloopError, Cancelled, LocalError, UsageError
 from benchloop_client.formats.detect import open_run
 from benchloop_client.formats.records import ReadOptions, Run, RunGroup, UnreadableRun
 
 try:
     from benchloop_analysis.group import GroupFold
     from benchloop_analysis.group_records import GroupFacts, GroupReport
+    from benchloop_analysis.judge import Answer, Judge, Question
     from benchloop_analysis.markdown_group import group_markdown
     from benchloop_analysis.rsi_group import group_rsi, group_rsi_markdown
-    from benchloop_client.actions.analyze_jobs import Done, rules_of
+    from benchloop_client.actions.analyze_jobs import Done, judge, rules_of
+    from benchloop_client.actions.analyze_judge import JudgeTotals
     from benchloop_client.actions.analyze_siblings import write_table
 except ModuleNotFoundError as missing:
     raise LocalError(f"{missing.name} is missing, which the analysis needs: pip install 'benchloop_client[analysis]'") from None
@@ -42,7 +44,10 @@ _LOOK = processes.Program("benchloop_client.actions.analyze_siblings", "look")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to analyse and how; the fields are the options of `bl analyze`. `processes` None: as many as there are cores."""
+    """What to analyse and how; the fields are the options of `bl analyze`. `processes` None: as many as there are cores.
+
+    `judge` is asked for its opinion where the rules are not sure, one job after another in this process.
+    """
 
     path: Path
     format: str = "auto"
@@ -51,6 +56,7 @@ class Request:
     processes: int | None = None
     pretty: bool = True
     options: ReadOptions = field(default_factory=ReadOptions)
+    judge: Judge | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +89,13 @@ class AnalysedGroup:
 
 
 class Analysis:
-    """What was found: `groups` in the order of the run, and in `report` the jobs that could not be read. Close it to give the disk back."""
+    """What was found: `groups` in the order of the run, in `report` the jobs that could not be read, in `opinions` what a judge said.
 
-    def __init__(self, groups: tuple[AnalysedGroup, ...], report: Report, spool: IO[bytes]) -> None:
-        self.groups, self.report = groups, report
+    Close it to give the disk back.
+    """
+
+    def __init__(self, groups: tuple[AnalysedGroup, ...], report: Report, spool: IO[bytes], opinions: JudgeTotals) -> None:
+        self.groups, self.report, self.opinions = groups, report, opinions
         self._spool = spool
 
     def __enter__(self) -> Analysis:
@@ -124,9 +133,11 @@ def analyze(request: Request, watch: Watch = unwatched) -> Analysis:
             write_table(folder, _watched(watch, "reading", processes.run(_LOOK, _tasks(task, width))))
             task = msgspec.structs.replace(task, siblings=str(folder))
         collected = _Collected(run, spool)
-        for key, data in _watched(watch, "analysing", processes.run(_JUDGE, _tasks(task, width))):
+        careful = _Careful(request.judge) if request.judge is not None else None
+        items = judge(msgspec.json.encode(task), careful) if careful is not None else processes.run(_JUDGE, _tasks(task, width))
+        for key, data in _watched(watch, "analysing", items):
             collected.add(key[0], msgspec.msgpack.decode(data, type=Done))
-        analysis = collected.analysis()
+        analysis = collected.analysis(careful.failures if careful is not None else ())
         if request.output_dir is not None:
             for group, fold in zip(analysis.groups, collected.folds, strict=True):
                 _write(request, group, fold)
@@ -182,6 +193,29 @@ def _watched(watch: Watch, label: str, items: Iterator[processes.Item]) -> Itera
     counter.end("done")
 
 
+class _Careful:
+    """A judge whose first failure is its last: it is asked no more, and the rules' own verdicts stand."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self.failures: list[Failure] = []
+
+    @property
+    def model(self) -> str:
+        return self._judge.model
+
+    def ask(self, question: Question) -> Answer | None:
+        if self.failures:
+            return None
+        try:
+            return self._judge.ask(question)
+        except Cancelled:
+            raise
+        except BenchloopError as error:
+            self.failures.append(Failure("judge", error))
+            return None
+
+
 class _Collected:
     """Takes the jobs in order: counts them, and keeps their verdicts on the disk."""
 
@@ -190,6 +224,7 @@ class _Collected:
         self.folds = [GroupFold(_facts(group)) for group in run.groups]
         self._bounds = [(0, 0)] * len(run.groups)
         self._failures: list[Failure] = []
+        self._opinions = JudgeTotals()
         self._current = -1
         self._written = self._done = 0
 
@@ -200,20 +235,22 @@ class _Collected:
             self._bounds[group] = (self._written, self._written)
         if done.error is not None:
             self._failures.append(Failure(done.location, LocalError(done.error)))
+        if done.opinion is not None or done.unasked:
+            self._opinions.add(done.opinion)
         if done.analysis is not None and done.facts is not None:
             self._done += 1
             self.folds[group].add(done.analysis, done.facts)
             self._written += self._spool.write(done.row + b"\n")
             self._bounds[group] = (self._bounds[group][0], self._written)
 
-    def analysis(self) -> Analysis:
-        """Everything, when there are no more jobs."""
+    def analysis(self, more: Sequence[Failure] = ()) -> Analysis:
+        """Everything, when there are no more jobs; `more` failures are those of the judge."""
         self._spool.flush()
         groups = tuple(
             AnalysedGroup(group.group_id, fold.report(), self._spool, *bounds)
             for group, fold, bounds in zip(self._groups, self.folds, self._bounds, strict=True)
         )
-        return Analysis(groups, Report(self._done, tuple(self._failures), "job(s)"), self._spool)
+        return Analysis(groups, Report(self._done, (*self._failures, *more), "job(s)"), self._spool, self._opinions)
 
 
 def _facts(group: RunGroup) -> GroupFacts:

@@ -10,6 +10,8 @@ import msgspec
 
 from benchloop_analysis import sources
 from benchloop_analysis.job_report import JobContext, JobReport, job_report
+from benchloop_analysis.judge import Judge, Opinion, may_ask, question, refined
+from benchloop_analysis.judge import opinion as opinion_of
 from benchloop_analysis.markdown_job import job_markdown
 from benchloop_analysis.records import Facts, File, JobAnalysis, JobInput
 from benchloop_analysis.rsi import job_rsi, job_rsi_markdown
@@ -21,7 +23,7 @@ from benchloop_client.actions.analyze_task import Task
 from benchloop_client.actions.destination import in_group
 from benchloop_client.actions.processes import Item
 from benchloop_client.actions.push_jobs import job_id_of
-from benchloop_client.errors import LocalError, UsageError, one_line
+from benchloop_client.errors import BenchloopError, UsageError, one_line
 from benchloop_client.formats.records import Rejected, RunFile, RunGroup, RunJob
 from benchloop_client.transfer import files
 
@@ -32,7 +34,7 @@ _END = 1 << 20
 VERDICT = (
     "job_id", "task_id", "agent", "model", "step", "outcome", "reward", "reward_valid", "fail_reason", "sub_fail_reason", "tier",
     "fault_side", "says", "evidence", "reward_evidence", "secondary", "integrity", "first_signal_step", "wasted_steps", "wasted_seconds",
-    "wasted_cost_usd", "n_steps", "n_calls", "seconds", "tests", "ruleset_version",
+    "wasted_cost_usd", "n_steps", "n_calls", "seconds", "tests", "opinion", "ruleset_version",
 )  # fmt: skip
 
 
@@ -44,12 +46,14 @@ class Done(msgspec.Struct, kw_only=True):
     row: bytes = b""
     facts: Facts | None = None
     analysis: JobAnalysis | None = None
+    opinion: Opinion | None = None
+    unasked: bool = False
 
 
-def judge(task_json: bytes) -> Iterator[Item]:
-    """Judge the jobs of a share, one after another."""
+def judge(task_json: bytes, second: Judge | None = None) -> Iterator[Item]:
+    """Judge the jobs of a share, one after another; `second` is asked for its opinion where the rules are not sure."""
     task = msgspec.json.decode(task_json, type=Task)
-    judge_job = _Judge(task)
+    judge_job = _Judge(task, second)
     for number, group in enumerate(task.open().groups):
         for count, (index, found) in enumerate(group.shared(task.share())):
             yield (number, index, count), msgspec.msgpack.encode(judge_job(number, group, found))
@@ -58,8 +62,8 @@ def judge(task_json: bytes) -> Iterator[Item]:
 class _Judge:
     """Judges one job after another by the same rules."""
 
-    def __init__(self, task: Task) -> None:
-        self._task = task
+    def __init__(self, task: Task, second: Judge | None) -> None:
+        self._task, self._second = task, second
         self._rules = rules_of(task.rules)
         self._siblings = SiblingTable(Path(task.siblings) if task.siblings is not None else None)
 
@@ -68,7 +72,7 @@ class _Judge:
             return Done(location=found.source, error=found.reason)
         try:
             return self._judged(number, group, found)
-        except LocalError:
+        except BenchloopError:
             raise
         except Exception as error:  # noqa: BLE001 - one job that cannot be judged is named, and stops no other
             return Done(location=found.location, error=one_line(f"{type(error).__name__}: {error}"))
@@ -84,12 +88,32 @@ class _Judge:
             files=texts(job.files),
             siblings=self._siblings.siblings(number, job.facts, steps),
         )
-        analysis = analyse(given, self._rules)
-        context = JobContext(group_id=group.group_id, cost_usd=job.facts.cost_usd, sibling=self._siblings.passing(number, job.facts))
+        analysis, opinion, unasked = self._second_opinion(analyse(given, self._rules), facts)
+        context = JobContext(
+            group_id=group.group_id, cost_usd=job.facts.cost_usd, sibling=self._siblings.passing(number, job.facts), opinion=opinion
+        )
         report = job_report(analysis, facts, context)
         if self._task.output is not None:
             self._write(Path(self._task.output), report, analysis, context.sibling)
-        return Done(location=job.location, row=row_of(report), facts=facts, analysis=msgspec.structs.replace(analysis, trajectory=None))
+        return Done(
+            location=job.location,
+            row=row_of(report),
+            facts=facts,
+            analysis=msgspec.structs.replace(analysis, trajectory=None),
+            opinion=opinion,
+            unasked=unasked,
+        )
+
+    def _second_opinion(self, analysis: JobAnalysis, facts: Facts) -> tuple[JobAnalysis, Opinion | None, bool]:
+        """The analysis as it is after the opinion, the opinion, and whether it was wanted and not asked for."""
+        if self._second is None or not may_ask(analysis):
+            return analysis, None, False
+        asked = question(analysis, facts, self._rules, self._second.model)
+        answer = self._second.ask(asked)
+        if answer is None:
+            return analysis, None, True
+        made = opinion_of(answer, asked, analysis)
+        return refined(analysis, made, asked.menu), made, False
 
     def _write(self, root: Path, report: JobReport, analysis: JobAnalysis, sibling: Outline | None) -> None:
         def target(suffix: str) -> Path:

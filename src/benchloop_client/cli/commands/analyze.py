@@ -13,12 +13,15 @@ from benchloop_client.cli.lazy import lazy
 from benchloop_client.cli.session import Session
 
 if TYPE_CHECKING:
+    from benchloop_client import settings
     from benchloop_client.actions import analyze as actions
-    from benchloop_client.actions import analyze_output
+    from benchloop_client.actions import analyze_judge, analyze_output
     from benchloop_client.cli import analyze_table, formats, progress, tty
     from benchloop_client.formats import records
 else:
     actions = lazy("benchloop_client.actions.analyze")
+    analyze_judge = lazy("benchloop_client.actions.analyze_judge")
+    settings = lazy("benchloop_client.settings")
     analyze_output = lazy("benchloop_client.actions.analyze_output")
     analyze_table = lazy("benchloop_client.cli.analyze_table")
     formats = lazy("benchloop_client.cli.formats")
@@ -28,6 +31,18 @@ else:
 
 _FORMATS = click.Choice(("auto", "harbor", "atif", "tau"))
 _PIPE_WIDTH = 120
+
+
+def _price(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    try:
+        sent, received = (float(part) for part in value.split(","))
+    except ValueError:
+        raise click.BadParameter("two numbers with a comma between them, such as 3,15") from None
+    if not (0 <= sent < float("inf") and 0 <= received < float("inf")):
+        raise click.BadParameter("prices are 0 or more")
+    return sent, received
 
 
 @click.command(name="analyze", cls=options.Leaf, example="bl analyze runs/2026-01-01 -o reports")
@@ -48,6 +63,14 @@ _PIPE_WIDTH = 120
 @click.option("--step", type=int, metavar="N", help="Training step that these jobs belong to.")
 @click.option("--reward-key", metavar="KEY", help="Which of several rewards counts.")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Files to leave out, by their path inside a job (repeatable).")
+@click.option("--judge-url", metavar="URL", help="Have a model's endpoint (OpenAI kind) give its opinion on unsure verdicts.")
+@click.option("--judge-model", metavar="NAME", help="The model to ask; its key is BENCHLOOP_JUDGE_KEY.")
+@click.option(
+    "--judge-price", metavar="IN,OUT", callback=_price, help="US dollars for a million tokens sent, and received; 0,0 for your own."
+)
+@click.option(
+    "--judge-budget", type=click.FloatRange(min=0), default=1.0, show_default=True, metavar="USD", help="Spend no more on the judge."
+)
 @options.print_options()
 @ask.with_session
 def command(
@@ -68,6 +91,7 @@ def command(
     Prints a table on a terminal, else JSON: one {"group": …, "jobs": […]} a group. Exits 1 when a job could not be read.
     """
     session.given.setdefault("format", "table" if session.on_terminal else "json")
+    judge = _judge(session, *(told.pop(f"judge_{name}") for name in ("url", "model", "price", "budget")))
     target = output_dir or session.given.get("output_dir")
     request = actions.Request(
         path,
@@ -77,17 +101,39 @@ def command(
         processes=processes,
         pretty=session.layout.pretty,
         options=records.ReadOptions(**told),
+        judge=judge,
     )
     watch = progress.Progress(session.output, session.env.clock)
     try:
         analysis = actions.analyze(request, watch)
     finally:
         watch.close()
+        if judge is not None:
+            judge.close()
+    if judge is not None:
+        session.output.note(analysis.opinions.sentence())
     with analysis:
         with session.output.flushed():
             for chunk in _printed(session, analysis):
                 session.output.data(chunk)
         return exits.of_report(analysis.report, session)
+
+
+def _judge(
+    session: Session, url: str | None, model: str | None, price: tuple[float, float] | None, budget: float
+) -> analyze_judge.EndpointJudge | None:
+    """Whom to ask, None without `--judge-url`."""
+    if url is None:
+        if model is not None or price is not None:
+            raise click.UsageError("--judge-model and --judge-price need --judge-url")
+        return None
+    if model is None or price is None:
+        raise click.UsageError("--judge-url needs --judge-model and --judge-price, so that the cost is known and capped")
+    loaded = session.settings
+    key = settings.judge_key()
+    cache = loaded.config_path.parent / "cache" / "judge"
+    chosen = analyze_judge.JudgeOptions(url=url, model=model, price=price, budget=budget, key=key, cache=cache)
+    return analyze_judge.EndpointJudge(chosen, loaded, session.cancel)
 
 
 def _printed(session: Session, analysis: actions.Analysis) -> Iterator[bytes]:
