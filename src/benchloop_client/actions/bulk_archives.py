@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import TypeAlias
 
 import msgspec
@@ -17,7 +19,7 @@ from benchloop_client.actions.indenter import Indenter
 from benchloop_client.actions.layout import Layout
 from benchloop_client.actions.work import Counted, Work
 from benchloop_client.contract.bulk import BulkItem
-from benchloop_client.errors import LocalError
+from benchloop_client.errors import BenchloopError, LocalError
 from benchloop_client.transfer import zipping
 from benchloop_client.transfer.bundle import Item
 from benchloop_client.transfer.resume import Part
@@ -79,12 +81,9 @@ def fill(work: Work, section: Section, part: Part, *, count: Counted | None = No
     with Bulk(work, section.origin, part) as stream:
         filler = _Filler(section, part, count)
         source = spread(ahead(_raw(stream.items(wanted=section.only))), filler.packed, threads=_threads())
-        mark: Mark | None = None
-        for one in source:
-            mark = filler.large(one, source) if isinstance(one, Piece) else filler.write(one)
-            filler.check(mark)
-        if mark is not None:
-            filler.check(mark, force=True)
+        with filler:
+            for one in source:
+                filler.check(filler.large(one, source) if isinstance(one, Piece) else filler.write(one))
     return filler.filled
 
 
@@ -146,6 +145,8 @@ class _Filler:
 
     def __init__(self, section: Section, part: Part, count: Counted | None) -> None:
         self._section, self._part, self._count = section, part, count
+        self._mark: Mark | None = None
+        self._marked_at = 0
         self.filled = Filled()
         if part.state.offset:
             note = part.state.note
@@ -153,6 +154,15 @@ class _Filler:
             self.filled = Filled(part.state.items, list(note["gone"]), None if media is None else [(job, at) for job, at in media])
             for _ in range(self.filled.jobs):
                 self._counted("", failed=False)
+
+    def __enter__(self) -> _Filler:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        """At the end, and where it breaks off between two entries, that is noted at once."""
+        if self._mark is not None and self._part.size == self._marked_at:
+            with suppress(BenchloopError):
+                self.check(self._mark, force=True)
 
     def packed(self, one: _Raw) -> _Done | Piece:
         """The entry of an item; runs on several threads."""
@@ -197,6 +207,7 @@ class _Filler:
 
     def check(self, mark: Mark, *, force: bool = False) -> None:
         """Note how far it came."""
+        self._mark, self._marked_at = mark, self._part.size
         filled = self.filled
         media = filled.media if filled.media is not None and len(filled.media) <= _REMEMBERED else None
         self._part.checkpoint(mark.end, items=filled.jobs, note=_Note(lines=mark.lines, gone=filled.gone, media=media), force=force)

@@ -83,8 +83,10 @@ def fetch(work: Work, stock: Stock, destination: Destination, *, count: Counted)
     for _ in range(_TRIES):
         try:
             with _Saver(work, stock, destination, count, found) as saver:
-                if not saver.everything():
+                if saver.begun():
                     saver.missing()
+                else:
+                    saver.everything()
             return found
         except _Changed:
             found.left.clear()
@@ -124,24 +126,28 @@ class _Saver:
             self._folder.__exit__(kind, error, trace)
         self._note()
 
-    def everything(self) -> bool:
-        """Fetch the whole stream; false, with nothing done, if an earlier run has begun to do so."""
+    def begun(self) -> bool:
+        """Whether an earlier run has come so far that there is something to compare with: it begins with the first item, too."""
+        if self._blank:
+            return False
+        with self._origin.index(self._work) as stream:
+            for entry in Index(stream):
+                if self._is_meant(entry) and not bulk.nothing(entry):
+                    return self._destination.journal.get(self._shape.wanted(entry).path) is not None
+        return False
+
+    def everything(self) -> None:
+        """Fetch the whole stream."""
         at: int | None = 0
-        first = not self._blank
         while at is not None:
             with self._opened(at) as stream:
                 for item in bulk.items_of(self._work, self._origin, stream, seen=self._lines.update):
-                    if first and self._is_meant(item.header) and not bulk.nothing(item.header):
-                        if self._destination.journal.get(self._shape.wanted(item.header).path) is not None:
-                            return False
-                        first = False
                     if not self._take(item):
                         at = item.end
                         break
                 else:
                     at = None
         bulk.check_version(self._origin, self._etag, self._lines.hexdigest())
-        return True
 
     def missing(self) -> None:
         """Compare what is there with the index, and fetch the rest: as few pieces of the stream, or left to be fetched one by one."""

@@ -13,7 +13,7 @@ from benchloop_client.actions.indenter import Indenter
 from benchloop_client.actions.layout import Layout
 from benchloop_client.contract.bulk import BulkItem
 from benchloop_client.contract.compression import BadFrames, Decoder, unpacked
-from benchloop_client.errors import IntegrityError
+from benchloop_client.errors import BenchloopError, IntegrityError
 from benchloop_client.transfer.bundle import Item, label
 from benchloop_client.transfer.stages import ahead
 
@@ -36,6 +36,13 @@ class Packed:
     size: int = 0
     mark: Mark | None = None
     recorded: int = 0
+
+    def add(self, header: BulkItem, data: bytes, mark: Mark) -> None:
+        """Append a document."""
+        self.documents.append((header, data))
+        self.size += header.size
+        self.recorded += not nothing(header)
+        self.mark = mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,25 +87,25 @@ def texts(items: Iterable[tuple[Item, Mark]], layout: Layout, *, large: int = LA
 
 
 def _batches(items: Iterable[tuple[Item, Mark]], large: int) -> Iterator[_Packed]:
-    """Small documents together, large ones in pieces."""
+    """Small documents together, large ones in pieces. What was collected when the stream breaks off comes before the error."""
     batch = Packed()
-    for item, mark in items:
-        header = item.header
-        if not header.length:
-            continue
-        if header.size <= large and item.whole:
-            batch.documents.append((header, item.read()))
-            batch.size += header.size
-            batch.recorded += not nothing(header)
-            batch.mark = mark
-            if batch.size >= BATCH:
-                yield batch
-                batch = Packed()
-            continue
+    try:
+        for item, mark in items:
+            header = item.header
+            if header.length and header.size <= large and item.whole:
+                batch.add(header, item.read(), mark)
+                if batch.size >= BATCH:
+                    yield batch
+                    batch = Packed()
+            elif header.length:
+                if batch.documents:
+                    yield batch
+                    batch = Packed()
+                yield from pieces(item, mark)
+    except BenchloopError:
         if batch.documents:
             yield batch
-            batch = Packed()
-        yield from pieces(item, mark)
+        raise
     if batch.documents:
         yield batch
 

@@ -157,7 +157,9 @@ class _Lines:
 
 
 class _OneByOne:
-    """The documents of a group from an older server: the job list, then each job's document, fetched side by side, handed out in order."""
+    """The documents of a group from an older server: the job list, then each job's document, fetched side by side, handed out in order.
+    What the server answers with `null` is left out, as everywhere.
+    """
 
     def __init__(self, work: Work, group_id: str) -> None:
         self._work, self._group_id = work, group_id
@@ -173,6 +175,8 @@ class _OneByOne:
             if result.error is not None:
                 raise result.error
             assert result.value is not None
+            if result.value.strip() == b"null":
+                continue
             self.found += not is_absent(result.value)
             yield result.value
         counter.end("fetched")

@@ -33,16 +33,24 @@ def ahead(source: Iterable[T], *, depth: int = DEPTH) -> Iterator[T]:
 
 
 def spread(source: Iterable[T], work: Callable[[T], U], *, threads: int) -> Iterator[U]:
-    """`work(piece)` of each piece, on several threads, in the order of the pieces; only a few are drawn ahead. For work that ends soon."""
+    """`work(piece)` of each piece, on several threads, in the order of the pieces; only a few are drawn ahead. For work that ends soon.
+
+    What `source` raises is raised after the results of what came before it.
+    """
+    pieces = iter(source)
     with ThreadPoolExecutor(threads, "benchloop-spread") as pool:
         waiting: deque[Future[U]] = deque()
+        error: Exception | None = None
         try:
-            for piece in source:
-                waiting.append(pool.submit(work, piece))
-                if len(waiting) > 2 * threads:
+            while error is None:
+                try:
+                    waiting.append(pool.submit(work, next(pieces)))
+                except Exception as ended:  # noqa: BLE001 (raised below, after the results of what came before it)
+                    error = ended
+                while waiting and (error is not None or len(waiting) > 2 * threads):
                     yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            if not isinstance(error, StopIteration):
+                raise error
         finally:
             for future in waiting:
                 future.cancel()
