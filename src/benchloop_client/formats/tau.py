@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 from benchloop_client.contract.ids import mint_group_id
 from benchloop_client.contract.resources import GroupUpsert, JobFacts, Source
 from benchloop_client.contract.trajectory import InvalidTrajectory, Normal, normalise
+from benchloop_client.formats.documents import Kept, Recent
 from benchloop_client.formats.jsonfile import count, listing, mapping, number, text
 from benchloop_client.formats.records import ReadOptions, Rejected, Run, RunFile, RunGroup, RunJob, Share, UnreadableRun
 from benchloop_client.formats.tau_messages import to_steps
@@ -127,13 +128,14 @@ def _read(path: Path, context: _Context) -> Iterator[RunJob | Rejected]:
 
 def _read_share(path: Path, context: _Context, share: Share) -> Iterator[tuple[int, RunJob | Rejected]]:
     seen: set[str] = set()
+    recent = Recent()
     position = 0
     try:
         for position, (raw, value) in enumerate(_records(path), 1):
             index, place = position - 1, f"{path.name}[{position - 1}]"
             problem = _problem(value, seen)
             if share.takes(index):
-                found = _job(raw, value, place, context) if problem is None else iter((Rejected(place, problem),))
+                found = _job((raw, value), place, context, recent) if problem is None else iter((Rejected(place, problem),))
                 yield from ((index, job) for job in found)
     except _Torn as error:
         if share.takes(position):
@@ -151,24 +153,29 @@ def _problem(value: Any, seen: set[str]) -> str | None:
     return None
 
 
-def _job(raw: str, value: dict[str, Any], location: str, context: _Context) -> Iterator[RunJob | Rejected]:
-    archived = raw.encode("utf-8", "replace")
+def _job(record: tuple[str, dict[str, Any]], location: str, context: _Context, recent: Recent) -> Iterator[RunJob | Rejected]:
+    archived, value = record[0].encode("utf-8", "replace"), record[1]
     trajectory = None
     if value["traj"]:
         try:
-            normal = _trajectory(value, context)
-            trajectory = partial(_again, archived, context)
+            trajectory = Kept(_Reading(archived, value, context))
+            recent.add(trajectory, len(archived))
         except InvalidTrajectory as error:
             yield Rejected(location, f"the trajectory is left out: {error}")
-            normal = None
-    else:
-        normal = None
-    facts = _facts(value, normal, location, context)
+    facts = _facts(value, trajectory() if trajectory is not None else None, location, context)
     yield RunJob(facts, trajectory, (RunFile("trial.json", archived, len(archived)),), (), location)
 
 
-def _again(archived: bytes, context: _Context) -> Normal:
-    return _trajectory(json.loads(archived), context)
+class _Reading:
+    """Makes a record's document, the first time of the record as it was parsed just now, later of its text."""
+
+    def __init__(self, archived: bytes, value: dict[str, Any], context: _Context) -> None:
+        self._archived, self._context = archived, context
+        self._value: dict[str, Any] | None = value
+
+    def __call__(self) -> Normal:
+        value, self._value = self._value, None
+        return _trajectory(json.loads(self._archived) if value is None else value, self._context)
 
 
 def _trajectory(value: dict[str, Any], context: _Context) -> Normal:
