@@ -7,6 +7,7 @@ from functools import cached_property
 
 from benchloop_analysis import expected, graded
 from benchloop_analysis.events import read_trajectory, seconds_of
+from benchloop_analysis.lines import Searchable
 from benchloop_analysis.records import Event, File, JobInput, Trajectory, VerifierReport
 from benchloop_analysis.tables import Tables, default
 
@@ -112,6 +113,17 @@ class Case:
         names = {event.tool for event in self.calls if event.tool is not None} | {action.name for action in wanted}
         changing = frozenset(name for name in names if self.tables.tools.named(name)[0] in ("write", "delete"))
         return expected.difference(wanted, self.events, changing)
+
+    def searchable(self, file: File) -> Searchable:
+        """The file's text for a search by lines."""
+        found = self._searchable.get(file.path)
+        if found is None:
+            found = self._searchable[file.path] = Searchable(file.text)
+        return found
+
+    @cached_property
+    def _searchable(self) -> dict[str, Searchable]:
+        return {}
 
     def files(self, pattern: re.Pattern[str]) -> tuple[File, ...]:
         """Files whose path the pattern fits."""

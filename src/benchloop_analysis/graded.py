@@ -13,23 +13,26 @@ from benchloop_analysis.records import Evidence, File, VerifierReport
 
 _RULE = "verifier-report"
 _NAMES = 50
+#: JUnit's root element stands at the beginning of the file.
+_JUNIT_HEAD = 10_000
 #: `==== 9 failed, 2 passed in 3.81s ====`, also without the signs around it.
 _PYTEST = re.compile(
-    r"^=*\s*((?:\d+ (?:failed|passed|errors?|skipped|xfailed|xpassed|deselected|warnings?|rerun)(?:, )?)+) in [\d.]+ ?s.*$", re.MULTILINE
+    r"^=*[ \t]*((?:\d+ (?:failed|passed|errors?|skipped|xfailed|xpassed|deselected|warnings?|rerun)(?:, )?)+) in [\d.]+ ?s.*$", re.MULTILINE
 )
 _COUNT = re.compile(r"(\d+) (failed|passed|error)")
 _UNITTEST = re.compile(r"^Ran (\d+) tests? in [\d.]+s\s+^(OK|FAILED)(?: \((.*)\))?", re.MULTILINE)
 _CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed;", re.MULTILINE)
 _JEST = re.compile(r"^Tests:\s+(?:(\d+) failed, )?(?:\d+ \w+, )*?(?:(\d+) passed, )?(\d+) total", re.MULTILINE)
 _FAILED_LINE = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
-_JUNIT = re.compile(r"<testsuites?\b[^>]*\btests=\"(\d+)\"[^>]*>")
+_JUNIT = re.compile(r"<testsuites?\b[^>]{0,2000}?\btests=\"(\d+)\"[^>]{0,2000}>")
 _ATTRIBUTE = re.compile(r"\b(failures|errors|skipped)=\"(\d+)\"")
 
 
 def read_report(files: Iterable[File]) -> VerifierReport | None:
     """The report of the verifier, None where no test is known to have run. A machine's report comes before a printed line."""
-    own = [file for file in files if file.path.rpartition("/")[2] and "verifier/" in f"/{file.path}"]
-    for reports in (_ctrf(own), _junit(own), _printed(own)):
+    listed = list(files)
+    own = [file for file in listed if "verifier/" in f"/{file.path}"]
+    for reports in (_ctrf(own), _swebench(listed), _junit(own), _printed(own)):
         found = next((report for report in reports if report.total > 0), None)
         if found is not None:
             return found
@@ -51,6 +54,29 @@ def _ctrf(files: list[File]) -> Iterator[VerifierReport]:
         )
 
 
+def _swebench(files: list[File]) -> Iterator[VerifierReport]:
+    """SWE-bench's own report: tests that were to be mended, and tests that were to stay whole."""
+    for file in files:
+        if not file.path.endswith("report.json") or '"tests_status"' not in file.text:
+            continue
+        try:
+            (status,) = (entry["tests_status"] for entry in msgspec.json.decode(file.text).values())
+            passed, failed = (
+                [name for group in ("FAIL_TO_PASS", "PASS_TO_PASS") for name in map(str, status[group][key])]
+                for key in ("success", "failure")
+            )
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+        yield VerifierReport(
+            path=file.path,
+            passed=len(passed),
+            failed=len(failed),
+            total=len(passed) + len(failed),
+            failed_names=tuple(failed[:_NAMES]),
+            evidence=evidence.of_file(_RULE, file, file.text.index('"tests_status"')),
+        )
+
+
 def _dicts(value: Any) -> Iterator[dict[str, Any]]:
     yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
 
@@ -63,7 +89,7 @@ def _summary(file: File) -> Evidence | None:
 
 def _junit(files: list[File]) -> Iterator[VerifierReport]:
     for file in files:
-        match = _JUNIT.search(file.text) if file.path.endswith(".xml") else None
+        match = _JUNIT.search(file.text, 0, _JUNIT_HEAD) if file.path.endswith(".xml") else None
         if match is not None:
             bad = {key: int(count) for key, count in _ATTRIBUTE.findall(match.group())}
             total, failed = int(match.group(1)), bad.get("failures", 0) + bad.get("errors", 0)

@@ -7,6 +7,9 @@ from benchloop_analysis.case import Case
 from benchloop_analysis.matchers.registry import Finding, Params, matcher, one_of
 from benchloop_analysis.records import Event, Evidence
 
+#: Of last words, as much as this is read.
+_WORDS = 20_000
+
 
 class LimitParams(Params, frozen=True, kw_only=True):
     """`error_types` and `patterns` over the error message say which limit; `files` with `lines`: or a line of a log.
@@ -123,7 +126,8 @@ def last_words(case: Case, rule_id: str, params: LastWordsParams) -> Finding | N
         return None
     pattern, unless = one_of(params.patterns), one_of(params.unless)
     assert pattern is not None
-    match = pattern.search(last.text)
-    if match is None or (unless is not None and unless.search(last.text)):
+    begin = max(0, len(last.text) - _WORDS)
+    match = pattern.search(last.text, begin)
+    if match is None or (unless is not None and unless.search(last.text, begin)):
         return None
     return Finding(evidence=(evidence.of_text(rule_id, last, match.start()),))

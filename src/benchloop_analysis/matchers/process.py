@@ -10,6 +10,9 @@ from benchloop_analysis.case import Case
 from benchloop_analysis.matchers.registry import Finding, NoParams, Params, matcher, one_of
 from benchloop_analysis.records import Event, Evidence, Kind
 
+#: Of last words, as much as this is read.
+_WORDS = 20_000
+
 
 class LoopParams(Params, frozen=True, kw_only=True):
     """`same`: equal calls with equal outputs (exact), with errors of one class (error), or two in turn (alternating); `at_least` in a row.
@@ -136,8 +139,9 @@ def unverified_claim(case: Case, rule_id: str, params: UncheckedParams) -> Findi
     assert pattern is not None
     if last is None or not case.changes:
         return None
-    match = pattern.search(last.text)
-    if match is None or (unless is not None and unless.search(last.text)):
+    begin = max(0, len(last.text) - _WORDS)
+    match = pattern.search(last.text, begin)
+    if match is None or (unless is not None and unless.search(last.text, begin)):
         return None
     change = case.changes[-1]
     after = [event for event in case.calls if event.position > change.position and event.kind in params.checks]
@@ -164,7 +168,7 @@ def ends_with_question(case: Case, rule_id: str, params: AskedParams) -> Finding
     if last.kind == "ask":
         return Finding(evidence=(evidence.of_call(rule_id, last),))
     text = last.text.rstrip()
-    if last.tool is not None or not pattern.search(text):
+    if last.tool is not None or not pattern.search(text, max(0, len(text) - _WORDS)):
         return None
     return Finding(evidence=(evidence.of_text(rule_id, last, max(0, len(text) - 100)),))
 

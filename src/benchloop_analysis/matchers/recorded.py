@@ -72,9 +72,10 @@ def text(case: Case, rule_id: str, params: TextParams) -> Finding | None:
     assert paths is not None
     assert pattern is not None
     for file in case.files(paths):
-        if unless is not None and unless.search(file.text):
+        searched = case.searchable(file)
+        if unless is not None and unless.search(searched.short):
             continue
-        places = [match.start() for match in pattern.finditer(file.text)]
+        places = [searched.place(match.start()) for match in pattern.finditer(searched.short)]
         if places:
             return Finding(evidence=tuple(_cited(rule_id, file, places, params.cite)), values={"file": file.path})
     return None

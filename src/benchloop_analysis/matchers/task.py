@@ -25,11 +25,12 @@ def named_path_missing(case: Case, rule_id: str, params: MissingParams) -> Findi
     assert paths is not None
     assert pattern is not None
     for file in case.files(paths):
-        for match in pattern.finditer(file.text):
+        searched = case.searchable(file)
+        for match in pattern.finditer(searched.short):
             group = next((place for place, value in enumerate(match.groups(), 1) if value), None)
             named = next((path for path in case.named_paths if _same_path(match.group(group), path)), None) if group else None
             if group is not None and named is not None:
-                found = [evidence.of_file(rule_id, file, match.start(group)), *_where_named(case, rule_id, named)]
+                found = [evidence.of_file(rule_id, file, searched.place(match.start(group))), *_where_named(case, rule_id, named)]
                 return Finding(evidence=tuple(found), values={"path": named})
     return None
 

@@ -373,10 +373,18 @@ TASK: dict[str, Case] = {
         [job(sh("cat SPEC.md"), WRITE, task="Read the file SPEC.md and do it."), job(WRITE, task="Write SPEC.md.")],
     ),
 }
+SWEBENCH = (
+    '{"x-1": {"resolved": false, "tests_status": {"FAIL_TO_PASS": {"success": [], "failure": [%s]}, '
+    '"PASS_TO_PASS": {"success": ["t::c"], "failure": [%s]}}}}'
+)
 SOLUTION: dict[str, Case] = {
     "build-or-syntax-broken": (
         [graded(WRITE, log="E     SyntaxError: invalid syntax\n" + ALL_FAILED)],
         [graded(WRITE, log="    except SyntaxError:\n" + ALL_FAILED), graded(log="E  SyntaxError: x\n" + PASSED, reward=1.0)],
+    ),
+    "regression": (
+        [job(WRITE, files={"report.json": SWEBENCH % ('"t::a"', '"t::b"')})],
+        [job(WRITE, files={"report.json": SWEBENCH % ('"t::a"', "")}), job(files={"report.json": SWEBENCH % ("", '"t::b"')}, reward=1.0)],
     ),
     "performance-threshold": (
         [graded(log="E   AssertionError: took 9.1s, limit 2s\n" + ALL_FAILED)],

@@ -62,6 +62,11 @@ def test_junit() -> None:
     assert report(xml, "verifier/junit.xml") == (1, 2, 4)
 
 
+def test_swebench() -> None:
+    status = '{"FAIL_TO_PASS": {"success": ["a"], "failure": ["b"]}, "PASS_TO_PASS": {"success": ["c"], "failure": []}}'
+    assert report(f'{{"x-1": {{"resolved": false, "tests_status": {status}}}}}', "report.json") == (2, 1, 3)
+
+
 def test_files_of_the_agent_are_no_report() -> None:
     assert report("=== 2 passed in 1s ===", "agent/log.txt") is None
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchloop_analysis import verdict
 from benchloop_analysis.evidence import is_verbatim
 from tests.unit.analysis.real import cited
-from tests.unit.analysis.small import job
+from tests.unit.analysis.small import call, job, say, sh
 
 WORDS = st.sampled_from(
     [
@@ -67,3 +69,25 @@ def test_there_is_always_a_verdict_and_its_quotes_are_true(steps: list[dict[str,
     analysis = verdict.analyse(made_of)
     assert all(is_verbatim(one, made_of) for one in cited(analysis))
     assert (analysis.verdict.fail_reason in (None, "unknown")) == (analysis.verdict.evidence == ())
+
+
+LONG = [
+    *("a" * 1_000_000, "/a" * 500_000, "\n" * 1_000_000, "= " * 500_000, "harbor" * 100_000, "E  a.py not found" * 50_000),
+    *("<testsuite " * 90_000, "assertEqual(" * 80_000, "1 failed, " * 100_000, "'" * 999_999, "Ran 1 tests in 1s\n" * 50_000),
+    "do not modify " * 70_000,
+]
+
+
+@pytest.mark.parametrize("text", LONG, ids=[text[:12].strip() or "newlines" for text in LONG])
+def test_long_texts_take_no_time(text: str) -> None:
+    made_of = job(
+        say("I can't " + text),
+        sh("cat " + text, text, failed=True),
+        call("Write", file_path="/tests/test_a.py", content=text),
+        say("Done. " + text),
+        task=text,
+        files={"verifier/test-stdout.txt": text, "verifier/junit.xml": text, "verifier/ctrf.json": text, "trial.json": text},
+    )
+    begun = time.process_time()
+    verdict.analyse(made_of)
+    assert time.process_time() - begun < 5

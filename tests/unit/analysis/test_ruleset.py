@@ -33,6 +33,13 @@ def test_ours_are_complete() -> None:
     assert rules.version.startswith("benchloop-1@")
 
 
+def test_the_exceptions_that_other_rules_explain_are_known() -> None:
+    rules = {bound.rule.id: bound.rule.with_ for bound in ruleset.default().rules}
+    known = set(rules.pop("harness-exception")["known"])
+    assert {name for given in rules.values() for name in given.get("error_types", ())} - known == set()
+    assert known - {name for given in rules.values() for name in given.get("error_types", ())} == set()
+
+
 def test_integrity_is_never_why_a_job_failed() -> None:
     assert {bound.rule.role for bound in ruleset.default().rules if bound.rule.reason == "integrity_suspected"} == {"integrity"}
 
