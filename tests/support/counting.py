@@ -20,7 +20,7 @@ from benchloop_server.kit.services import Services
 from benchloop_server.kit.upkeep import Upkeep
 from benchloop_server.kit.work import Handler, Run
 from benchloop_server.sql.tables import counters
-from benchloop_server.worker import Shift, Workplace, stop_on_signals
+from benchloop_server.worker import Shift, Workplace, end_with_parent, stop_on_signals
 
 KIND = "count"
 JOBS, STEP = 2_000, 200
@@ -66,6 +66,7 @@ class Counting:
 
 def main() -> None:
     """Work until SIGTERM."""
+    end_with_parent()
     url, log, worker_id = sys.argv[1:]
     upkeep = Upkeep(lease_seconds=LEASE_SECONDS)
     database = Database(url)
