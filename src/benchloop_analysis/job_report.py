@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
 
 from benchloop_analysis import words
 from benchloop_analysis.judge import Opinion
@@ -196,13 +199,15 @@ def _length(run: Trajectory) -> Happening:
 def _changes(run: Trajectory) -> Iterator[Happening]:
     if not run.n_calls:
         yield Happening(text="It called no tool at all.")
-    elif run.first_change_step is None:
-        yield Happening(text="It changed no file, as far as its calls show.")
-    else:
-        after = "it ran or tested something" if checked_after_change(run.events) else "it neither ran nor tested anything"
-        yield Happening(
-            text=f"It changed files, at first in the step cited here; after the last change {after}", steps=(run.first_change_step,)
-        )
+        return
+    if run.first_change_step is None:
+        yield Happening(text="It changed nothing, as far as its calls show.")
+        return
+    said = "It changed something, at first in the step cited here"
+    if any(event.writes for event in run.events):
+        checked = checked_after_change(run.events)
+        said += f"; after the last change it {'ran or tested something' if checked else 'neither ran nor tested anything'}"
+    yield Happening(text=said, steps=(run.first_change_step,))
 
 
 def _first_sign(analysis: JobAnalysis) -> Iterator[Happening]:
@@ -283,8 +288,12 @@ def _called(event: Event) -> str | None:
         return None
     if event.command is not None:
         return event.command[:_EXCERPT]
-    said = ", ".join(f"{name}={value}" for name, value in event.arguments.items() if isinstance(value, str | int | float))
+    said = ", ".join(f"{name}={value if isinstance(value, str) else _as_json(value)}" for name, value in event.arguments.items())
     return f"{event.tool}({said})"[:_EXCERPT]
+
+
+def _as_json(value: Any) -> str:
+    return msgspec.json.encode(value).decode("utf-8", "replace")
 
 
 def _excerpt(event: Event) -> str | None:

@@ -21,6 +21,8 @@ _MARKUP = re.compile(
     r"|:(?=//)|(?<=www)\.|(?<=WWW)\."  # what some viewers make a link of
     r"|\A[#+=\-]"  # at the beginning of a line
 )
+#: What stands before the text of a line that was written as part of one.
+_INDENT = re.compile("⏎ {2,}")
 _NUMBERED = re.compile(r"\A(\d{1,9})([.)])")
 _NAMED = {"\n": "⏎", "\t": "\\t", "\r": "\\r", "\x1b": "\\x1b"}
 
@@ -52,12 +54,17 @@ def inline(text: str) -> str:
 
 def code(text: str, limit: int = 200) -> str:
     """A code span of one line; longer texts end in `…`. Not for cells of a table: there it is `cell`."""
-    shown = visible(shortened(text, limit))
+    shown = joined_lines(visible(shortened(text, limit)))
     if not shown.strip():
         return "(empty)"
     ticks = "`" * (_longest(shown, "`") + 1)
     pad = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) else ""
     return f"{ticks}{pad}{shown}{pad}{ticks}"
+
+
+def joined_lines(shown: str) -> str:
+    """Visible text whose lines became one, without their indentation."""
+    return _INDENT.sub("⏎ ", shown)
 
 
 def cell(text: str, limit: int = 200) -> str:

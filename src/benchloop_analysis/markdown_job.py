@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from benchloop_analysis import words
 from benchloop_analysis.job_report import CitedStep, Happening, JobReport, Ribbon
@@ -91,7 +91,7 @@ def _ribbon(ribbon: Ribbon | None) -> str:
 
 
 def _evidence(report: JobReport) -> Iterator[str]:
-    found = list(dict.fromkeys((*report.evidence, *report.reward_evidence)))
+    found = list(_each_once((*report.evidence, *report.reward_evidence)))
     if found:
         yield "## Evidence"
         yield "Word for word, as recorded:"
@@ -99,6 +99,16 @@ def _evidence(report: JobReport) -> Iterator[str]:
         yield table(("Where", "What stands there", "Rule"), rows)
         if len(found) > _EVIDENCE:
             yield f"{len(found) - _EVIDENCE} more in the JSON report."
+
+
+def _each_once(evidence: Iterable[Evidence]) -> Iterator[Evidence]:
+    """Two rules may cite the same words; they are shown once, for the first of them."""
+    seen: set[tuple[object, ...]] = set()
+    for one in evidence:
+        place = (one.source, one.step_id, one.field, one.quote)
+        if place not in seen:
+            seen.add(place)
+            yield one
 
 
 def _where(evidence: Evidence) -> str:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
 from benchloop_analysis.group import GroupFold
 from benchloop_analysis.group_records import GroupFacts
+from benchloop_analysis.markdown_group import group_markdown
+from benchloop_analysis.records import Signal
 from benchloop_analysis.rsi import job_rsi, job_rsi_markdown
 from benchloop_analysis.rsi_group import GroupRsi, group_rsi, group_rsi_markdown
 from benchloop_analysis.siblings import CALLS, compare, outline, signature
-from tests.unit.analysis.made import call, facts, job, label, run
+from tests.unit.analysis.made import call, evidence, facts, job, label, report_of_tests, run
 from tests.unit.analysis.made import signature as error
+from tests.unit.analysis.test_markdown import NASTY, is_clean
 
 
 def test_the_three_most_expensive_things_come_first() -> None:
@@ -86,3 +94,30 @@ def test_idle_calls_are_no_place_where_runs_part() -> None:
 
 def test_an_outline_is_bounded() -> None:
     assert len(outline("long", run(*(call(number, "ls") for number in range(2, 700)))).calls) == CALLS
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.one_of(st.text(max_size=60), st.sampled_from(NASTY)))
+def test_hostile_text_stays_text_in_reports_of_groups(text: str) -> None:
+    fold = GroupFold(GroupFacts(group_id=text, name=text, benchmark=text))
+    found = evidence(text, field=text, rule=text)
+    signal = Signal(name=text, subject=text, hits=3, of=3, silent_hits=2, example=found)
+    for number in range(4):
+        analysis = job(
+            number,
+            "agent_process",
+            text,
+            evidence=(found,),
+            ruleset_version=text,
+            says=text,
+            signals=(signal,),
+            tests=report_of_tests(text),
+        )
+        errors = (msgspec.structs.replace(error(text), tool=text, error_class=text, example=found),)
+        fold.add(msgspec.structs.replace(analysis, signatures=errors), facts(text, agent=text, model=text, started_at=text))
+    report = fold.report()
+    for source in (group_markdown(report), group_rsi_markdown(group_rsi(fold, report)), job_rsi_markdown(job_rsi(analysis))):
+        assert is_clean(source)
+        tokens = [inner for token in MarkdownIt("commonmark").enable("table").parse(source) for inner in (token, *(token.children or ()))]
+        assert not {token.type for token in tokens} & {"html_block", "html_inline", "image", "fence"}
+        assert all(str(token.attrs["href"]).startswith("#step-") for token in tokens if token.type == "link_open")
