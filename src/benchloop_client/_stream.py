@@ -27,6 +27,8 @@ _LEAST_BYTES = 1024
 _EARNS_RETRIES = 1 << 20
 #: Large pieces are collected in a buffer of that size and handed out when it holds so much.
 _BUFFER, _ENOUGH = 1 << 19, 1 << 18
+#: From so many bytes a second on they are waited for by the bufferful.
+_FAST = 8 << 20
 #: How compressed bodies begin; JSON never does.
 _MAGIC = ((b"\x28\xb5\x2f\xfd", "zstd"), (b"\x1f\x8b", "gzip"))
 _RANGE_END = re.compile(r"bytes=\d+-(\d+)")
@@ -166,7 +168,8 @@ class Stream:
         while not over:
             broken: Exception | None = None
             try:
-                got = self._answer.fill(buffer[filled : filled + self._source.traffic.piece] if limited else buffer[filled:])
+                room = buffer[filled : filled + self._source.traffic.piece] if limited else buffer[filled:]
+                got = self._answer.fill(room, whole=pace.fast and not limited)
                 pace.took(got)
                 filled, over = filled + got, not got
             except (Broken, OSError) as error:
@@ -210,12 +213,16 @@ class _Pace:
         self._source = source
         self._spent, self._arrived = 0.0, 0
         self._asked_at = time.monotonic()
+        #: Whether bytes came so fast just now that waiting for many of them is no wait.
+        self.fast = False
 
     def took(self, count: int) -> None:
         """`count` bytes arrived. Raises `TimeoutError` when it is too few for too long, and what `Stop.check` raises."""
         source = self._source
         now = time.monotonic()
-        self._spent, self._arrived = self._spent + now - self._asked_at, self._arrived + count
+        took = now - self._asked_at
+        self.fast = count >= _FAST * took
+        self._spent, self._arrived = self._spent + took, self._arrived + count
         source.traffic.took(count)
         source.stop.check()
         if self._spent > source.stall_after:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+import ssl
 import struct
 import sys
 from collections.abc import Callable, Iterable
@@ -19,6 +20,8 @@ _STATUS = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [^\r\n]*)?")
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*?)[ \t]*")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\0\r\n]*)?")
 _WINDOWS = sys.platform == "win32"
+#: One call for all that fits, where bytes come fast; a time limit ends it with what is there (not so on Windows).
+_WHOLE = 0 if _WINDOWS else socket.MSG_WAITALL
 
 
 class Broken(Exception):
@@ -127,13 +130,15 @@ class Wire:
         self._rest = rest[most:]
         return rest[:most] if self._rest else rest
 
-    def fill(self, buffer: memoryview) -> int:
-        """Read into `buffer`, what was read already first; 0 at the end of the connection."""
+    def fill(self, buffer: memoryview, *, whole: bool = False) -> int:
+        """Read into `buffer`, what was read already first; 0 at the end of the connection. `whole`: rather wait until it is full."""
         if self._rest:
             piece = self.take(len(buffer))
             buffer[: len(piece)] = piece
             return len(piece)
         try:
+            if whole and isinstance(self.sock, socket.socket) and not isinstance(self.sock, ssl.SSLSocket):
+                return self.sock.recv_into(buffer, len(buffer), _WHOLE)
             return self.sock.recv_into(buffer, len(buffer))
         except BlockingIOError:
             raise TimeoutError("nothing arrived in time") from None
@@ -175,7 +180,7 @@ class _Body(Protocol):
 
     def read(self, most: int) -> bytes: ...
 
-    def fill(self, buffer: memoryview) -> int: ...
+    def fill(self, buffer: memoryview, *, whole: bool = False) -> int: ...
 
 
 class Answer:
@@ -195,9 +200,9 @@ class Answer:
         """Up to `most` bytes of the body as they are on the wire, empty at its end. Raises `Broken` for an early end, `TimeoutError`."""
         return self._body.read(most)
 
-    def fill(self, buffer: memoryview) -> int:
-        """As `read`, into a buffer; 0 at the end."""
-        return self._body.fill(buffer)
+    def fill(self, buffer: memoryview, *, whole: bool = False) -> int:
+        """As `read`, into a buffer; 0 at the end. `whole`: rather wait until it is full."""
+        return self._body.fill(buffer, whole=whole)
 
     def close(self) -> None:
         """Give the connection back if it can serve again, else close it."""
@@ -226,10 +231,10 @@ class _Length:
         self._count(len(piece))
         return piece
 
-    def fill(self, buffer: memoryview) -> int:
+    def fill(self, buffer: memoryview, *, whole: bool = False) -> int:
         if not self._left:
             return 0
-        got = self._wire.fill(buffer[: self._left] if len(buffer) > self._left else buffer)
+        got = self._wire.fill(buffer[: self._left] if len(buffer) > self._left else buffer, whole=whole)
         self._count(got)
         return got
 
@@ -256,10 +261,10 @@ class _Chunks:
         self._count(len(piece))
         return piece
 
-    def fill(self, buffer: memoryview) -> int:
+    def fill(self, buffer: memoryview, *, whole: bool = False) -> int:
         if not self._ready():
             return 0
-        got = self._wire.fill(buffer[: self._left] if len(buffer) > self._left else buffer)
+        got = self._wire.fill(buffer[: self._left] if len(buffer) > self._left else buffer, whole=whole)
         self._count(got)
         return got
 
@@ -298,8 +303,8 @@ class _ToTheEnd:
         self.over = not piece
         return piece
 
-    def fill(self, buffer: memoryview) -> int:
-        got = 0 if self.over else self._wire.fill(buffer)
+    def fill(self, buffer: memoryview, *, whole: bool = False) -> int:
+        got = 0 if self.over else self._wire.fill(buffer, whole=whole)
         self.over = not got
         return got
 

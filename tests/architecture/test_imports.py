@@ -22,7 +22,7 @@ WRONG = [
     ("benchloop_client.actions", "rich", "terminal library in an action"),
     ("benchloop_client.transfer", "click", "terminal library in the transfer room"),
     ("benchloop_client.cli.commands", "urllib3", "HTTP library in a command"),
-    ("benchloop_client.client", "urllib3", "HTTP library in the client"),
+    ("benchloop_client._http", "urllib3", "another HTTP library beside the own engine"),
     ("benchloop_client.transfer", "benchloop_client.client", "transfer knows the client"),
     ("benchloop_client.transfer", "benchloop_client._http", "transfer knows HTTP"),
     ("benchloop_client.actions", "benchloop_client.cli.output", "an action knows the command line"),

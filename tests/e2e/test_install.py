@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from tests.architecture.source import ROOT
 
 #: What `pip install` of the plain client brings, on any supported Python.
-CLIENT_NEEDS = {"backports-zstd", "click", "msgspec", "rich", "tomli", "tomlkit", "urllib3"}
+CLIENT_NEEDS = {"backports-zstd", "click", "msgspec", "rich", "tomli", "tomlkit"}
 _EVERY_MODULE = """
 import importlib, pkgutil, benchloop_client
 for module in pkgutil.walk_packages(benchloop_client.__path__, "benchloop_client."):
