@@ -27,12 +27,19 @@ class AgentKey:
 
 @dataclass(frozen=True, slots=True)
 class TrialRef:
-    """One trial: its name, and either its folder or, in legacy results, the record embedded in the job's result."""
+    """One trial: its name, and either the job's folder that it lies in or, in legacy results, the record embedded in the job's result.
+    There can be very many: what they have in common is held once.
+    """
 
     name: str
-    folder: Path | None
+    job: Path | None
     key: AgentKey
     embedded: dict[str, Any] | None = None
+
+    @property
+    def folder(self) -> Path | None:
+        """Its own folder."""
+        return None if self.job is None else self.job / self.name
 
 
 def agent_key(config: dict[str, Any]) -> AgentKey:
@@ -71,14 +78,15 @@ def find_jobs(path: Path, depth: int = _SEARCH_DEPTH) -> Iterator[Path]:
             yield from find_jobs(child, depth - 1)
 
 
-def folders(path: Path) -> list[Path]:
+def folders(path: Path) -> Iterator[Path]:
     """The folders directly in `path` by name, without links and hidden ones; none when it cannot be listed."""
     try:
         with os.scandir(path) as entries:
             names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")]
     except OSError:
-        return []
-    return [path / name for name in sorted(names)]
+        return
+    for name in sorted(names):
+        yield path / name
 
 
 def linked_folders(path: Path) -> list[str]:

@@ -144,10 +144,11 @@ def _trials(job: _Job) -> tuple[list[TrialRef], list[Rejected]]:
     refs: list[TrialRef] = []
     rejected = [Rejected(name, "a link to a folder is not followed") for name in linked_folders(job.folder)]
     rejected += [Rejected(str(problem.partition(" ")[0]), f"the job's {problem}") for problem in job.unreadable]
+    keys: dict[AgentKey, AgentKey] = {}
     for folder in folders(job.folder):
         key = _key_of(folder)
         if key is not None:
-            refs.append(TrialRef(folder.name, folder, key))
+            refs.append(TrialRef(folder.name, job.folder, keys.setdefault(key, key)))
         elif "__" in folder.name:
             rejected.append(Rejected(folder.name, "neither config.json nor result.json of a trial can be read in it"))
     there = {ref.name for ref in refs}

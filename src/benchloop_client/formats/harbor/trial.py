@@ -36,10 +36,11 @@ _TRAJECTORY = "trajectory.json"
 
 def trial_source(ref: TrialRef, options: ReadOptions) -> JobSource:
     """The files that a trial is read from."""
-    if ref.folder is None:
+    folder = ref.folder
+    if folder is None:
         raw = msgspec.json.encode(ref.embedded)
         return JobSource(ref.name, (RunFile("result.json", raw, len(raw)),), complete=True)
-    found = collect(ref.folder, ALLOWED, options)
+    found = collect(folder, ALLOWED, options)
     return JobSource(ref.name, tuple(found.files), complete=not found.notes and not options.exclude)
 
 
@@ -51,12 +52,13 @@ def read_trial(ref: TrialRef, run_id: str, options: ReadOptions, recent: Recent)
         yield Rejected(ref.name, str(error))
         return
     facts = trial_facts(trial, run_id, options)
-    if ref.folder is None:
+    folder = ref.folder
+    if folder is None:
         raw = msgspec.json.encode(ref.embedded)
         yield RunJob(facts, None, (RunFile("result.json", raw, len(raw)),), (), ref.name)
         return
-    found = collect(ref.folder, ALLOWED, options)
-    document, problem = _document(ref.folder, trial, options, recent)
+    found = collect(folder, ALLOWED, options)
+    document, problem = _document(folder, trial, options, recent)
     if problem is not None and trial.result is not None:
         yield Rejected(f"{ref.name}/{problem.path}", f"the trajectory is left out: {problem.reason}")
     elif problem is not None:
@@ -74,13 +76,14 @@ def _job(ref: TrialRef, facts: JobFacts, document: Kept | None, found: Collected
 
 
 def _read_files(ref: TrialRef) -> TrialFiles:
-    if ref.folder is None:
+    folder = ref.folder
+    if folder is None:
         result = ref.embedded or {}
         return TrialFiles(ref.name, mapping(result.get("config")), {}, result)
     parsed: dict[str, dict[str, Any] | None] = {}
     for name in ("result.json", "config.json", "lock.json"):
         try:
-            parsed[name] = find_object(ref.folder / name)
+            parsed[name] = find_object(folder / name)
         except Unreadable as error:
             raise Unreadable(f"{name} {error}") from None
     own, config = parsed["result.json"], parsed["config.json"]
@@ -135,13 +138,14 @@ def _step_names(folder: Path, trial: TrialFiles) -> list[str]:
 
 def _media(ref: TrialRef, document: Kept, options: ReadOptions) -> list[RunMedia]:
     """Files that the trajectory shows. Those of several trial steps are written from the trial's folder, others from `agent/`."""
-    assert ref.folder is not None
+    folder = ref.folder
+    assert folder is not None
     normal = document().document
-    base = "agent" if _has_document(ref.folder / "agent") else ""
-    found = find_media(normal, ref.folder, base)
+    base = "agent" if _has_document(folder / "agent") else ""
+    found = find_media(normal, folder, base)
     if not found:
         return []
-    root = ref.folder.resolve()
+    root = folder.resolve()
     return [
         media
         for media in found
