@@ -6,6 +6,7 @@ import fcntl
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -23,6 +24,8 @@ from tests.support.programs import Bl, files_below, serving
 _VERSION = "0.2.23"
 #: The original needs tens of milliseconds of a core for each request.
 _LONG = 240
+#: Jobs of a run that are enough for several pages and for every kind of job.
+_FEW = 12
 _PULL = "metrics,trajectory,artifacts,tasks,jobs"
 
 
@@ -91,13 +94,32 @@ class Pair:
         return [named.get(word, word) for word in command.split()]
 
 
-@pytest.fixture(scope="module", params=["harbor-kimi/kimi_k2.5", "tau-bench"])
+def _some(source: Path, folder: Path, *, count: int) -> Path:
+    """A run with the first few jobs of another: trial folders of Harbor, or attempts in tau-bench's one file."""
+    shutil.copytree(source, folder, ignore=lambda place, names: sorted(name for name in names if (Path(place) / name).is_dir())[count:])
+    for path in folder.glob("*/gpt-*.json"):
+        path.write_text(json.dumps(json.loads(path.read_text("utf-8"))[: 2 * count]), "utf-8")
+    return folder
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        ("harbor-kimi/kimi_k2.5", _FEW),
+        ("tau-bench", _FEW),
+        pytest.param(("harbor-kimi/kimi_k2.5", None), marks=pytest.mark.soak),
+        pytest.param(("tau-bench", None), marks=pytest.mark.soak),
+    ],
+    ids=["harbor", "tau", "all-harbor", "all-tau"],
+)
 def pair(request: pytest.FixtureRequest, original: str, shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Both clients, and a server filled by `bl push`."""
+    """Both clients, and a server filled by `bl push`: with some jobs of each run, or (`make soak`) with all of them."""
     root = tmp_path_factory.mktemp("pair")
+    name, count = request.param
+    run = _some(shared_data / name, root / "run", count=count) if count else shared_data / name
     with serving(root / "data") as server:
         ours = server.bl(root / "ours")
-        pushed = ours("push", str(shared_data / request.param), "--allow-secrets", timeout=180)
+        pushed = ours("push", str(run), "--allow-secrets", timeout=180)
         assert pushed.code == 0, str(pushed)
         groups = [row["group_id"] for row in pushed.json]
         rows = ours("jobs", "get", "-g", groups[0], "--all").json[0]["jobs"]

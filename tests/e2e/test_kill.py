@@ -35,7 +35,7 @@ class Clean:
 
     def workspace(self, name: str) -> tuple[Bl, Reader]:
         """A client and a reader in a workspace of their own, where no bytes of the run are known yet."""
-        key = self.server.key(name, "--workspace", name)
+        key = self.server.key(name, workspace=name)
         home = self.root / name
         home.mkdir()
         return Bl(home, self.server.origin, key), Reader(self.server.origin, key)

@@ -41,7 +41,7 @@ def test_killed_pushes_and_pulls_end_as_clean_ones(seed: int, tmp_path: Path) ->
     with serving(tmp_path / "data") as server:
         pulled = []
         for name in ("clean", "killed"):
-            bl = server.bl(tmp_path / name, server.key(name, "--workspace", name))
+            bl = server.bl(tmp_path / name, server.key(name, workspace=name))
             push, pull = ["push", str(run), "--group", "G"], ["pull", "-g", "G", "--with", _EVERYTHING, "-o", str(tmp_path / name / "out")]
             if name == "clean":
                 times = [bl(*arguments, timeout=300).seconds for arguments in (push, pull)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +75,8 @@ COMMANDS: tuple[str, ...] = (
     "push RUN --group ID",
 )
 
+#: Commands about what is on this machine; a server is asked by `retry` only.
+LOCAL = ("verify OUT", "retry OUT", "analyze RUN")
 _SINGLE = {path[0] for path in LEAVES if len(path) == 1}
 
 _settings = settings(
@@ -242,10 +244,13 @@ _runs = itertools.count()
 _RUN = b'{"schema_version":"ATIF-v1.7","agent":{"name":"a","version":"1"},"steps":[{"step_id":1,"source":"user","message":"hi"}]}'
 
 
-def _feed(bl: Inside, root: Path, command: str, name: str = "J1", **variables: str) -> Result:
-    """Run one command with its files in a folder of its own, and look at all that it left."""
+def _feed(bl: Inside, root: Path, command: str, name: str = "J1", *, journal: Iterable[bytes] = (), **variables: str) -> Result:
+    """Run one command with its files in a folder of its own, whose journal has these lines, and look at all that it left."""
     place = root / f"run{next(_runs)}"
     (place / "out").mkdir(parents=True)
+    if journal:
+        (place / "out" / ".benchloop").mkdir()
+        (place / "out" / ".benchloop" / "journal.jsonl").write_bytes(b"".join(line + b"\n" for line in journal))
     run = place / "run.json"
     run.write_bytes(_RUN)
     words = [{"ID": name, "OUT": str(place / "out"), "RUN": str(run)}.get(word, word) for word in command.split()]
@@ -256,7 +261,8 @@ def _feed(bl: Inside, root: Path, command: str, name: str = "J1", **variables: s
     assert done.code in {0, 1, 2, 3, 4}, f"{words!r}\n{done}"
     assert all(path.startswith(f"{place.name}/out/") for path in made), f"{words!r} made {sorted(made)[:5]}"
     assert done.code != 0 or "[error]" not in done.err, f"{words!r}\n{done}"
-    assert done.code == 0 or done.err.strip() or (words[0] == "doctor" and "fail" in done.out), f"{words!r} failed without a word\n{done}"
+    said = done.err.strip() or (words[0] in {"doctor", "verify"} and done.out.strip())
+    assert done.code == 0 or said, f"{words!r} failed without a word\n{done}"
     assert not [path for path in made if path.endswith(".part")]
     return done
 
@@ -267,8 +273,11 @@ def test_every_command_is_fed_and_none_is_refused_for_its_shape(server: Scripted
     Documented(server).fill("J1", ["J1"])
     Documented(server).fill("G1", ["J1"])
     fed = set()
-    for command in COMMANDS:
-        assert _feed(bl, tmp_path, command).code != 2, command
+    for command in (*COMMANDS, *LOCAL):
+        if command.startswith(("verify", "retry")):
+            _feed(bl, tmp_path, command, journal=[_line(path="J1_run_metrics.json", source="metrics J1", status="failed")])
+        else:
+            assert _feed(bl, tmp_path, command).code != 2, command
         fed.add(" ".join(command.split()[: 1 if command.split()[0] in _SINGLE else 2]))
     assert fed == {" ".join(path) for path in LEAVES if path[0] not in {"config", "completion"}}
 
@@ -343,6 +352,35 @@ def test_any_artifact_name(server: Scripted, bl: Inside, tmp_path: Path, monkeyp
         Documented(server).fill("J1", ["J1"])
         server.on("GET /openapi/jobs/J1/artifacts", of_json({"artifacts": [{"name": name, "url": url} for name, url in entries]}))
         _feed(bl, tmp_path, command)
+
+    run()
+
+
+def _line(**values: Any) -> bytes:
+    return json.dumps(values).encode()
+
+
+_entries = st.builds(
+    _line,
+    path=ids | st.sampled_from(["J1_run_metrics.json", "../x", "/etc/x", "G1/trajectory.json", ".benchloop/journal.jsonl"]),
+    status=st.sampled_from(["done", "missing", "placeholder", "failed", "x"]),
+    source=st.sampled_from(["metrics J1", "trajectory J1", "artifact J1 J1.tgz", "jobs G1", "metadata J1", "bulk ../x", ""]) | ids,
+    size=_leaf,
+    sha256=_leaf,
+)
+
+
+def test_any_journal(server: Scripted, bl: Inside, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another program, or a disk, made of it."""
+    monkeypatch.chdir(tmp_path)
+
+    @_settings
+    @given(st.sampled_from(["verify OUT", "retry OUT"]), st.lists(_entries | bodies, min_size=1, max_size=4), st.booleans())
+    def run(command: str, lines: list[bytes], named: bool) -> None:
+        server.clear()
+        Documented(server).fill("G1", ["J1"])
+        begun = _line(run="x", state="begun", at="2026-01-01T00:00:00Z", host=server.origin)
+        _feed(bl, tmp_path, command, journal=[*([begun] if named else []), *lines])
 
     run()
 

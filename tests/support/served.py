@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -55,21 +57,62 @@ class Served:
 
 @contextlib.contextmanager
 def serving(data: Path, *, environ: Mapping[str, str] | None = None, **options: Any) -> Iterator[Served]:
-    """Serve the data folder `data` until the block ends; `environ` is all of the environment that the server sees."""
+    """Serve the data folder `data` until the block ends; `environ` is all of the environment that the server sees.
+
+    Building the application takes ten times as long as a test's requests: with the usual settings it is built once a process, and given
+    the services of each data folder in turn. Two at a time are two applications.
+    """
+    _lay_schema(data, database="database" in options)
     services = wiring.open_services(settings.load(environ or {}, data=data, **options))
-    listener = socket.create_server(("127.0.0.1", 0))
-    app = create_app(services)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    for _ in range(500):
-        if server.started:
-            break
-        time.sleep(0.02)
+    usual = not environ and not options
+    stage = _FREE.pop() if usual and _FREE else _Stage(services)
+    stage.app.state["services"] = services
     try:
-        yield Served(services, f"http://127.0.0.1:{listener.getsockname()[1]}", data, app.app)
+        yield Served(services, stage.url, data, stage.app)
     finally:
-        server.should_exit = True
-        thread.join(10)
+        if usual:
+            _FREE.append(stage)
+        else:
+            stage.close()
         services.db.close()
-        listener.close()
+
+
+class _Stage:
+    """An application that listens."""
+
+    def __init__(self, services: Services) -> None:
+        frame = create_app(services)
+        self.app = frame.app
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._server = uvicorn.Server(uvicorn.Config(frame, log_config=None, lifespan="on"))
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, daemon=True)
+        self._thread.start()
+        for _ in range(500):
+            if self._server.started:
+                break
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.should_exit = True
+        self._thread.join(10)
+        self._listener.close()
+
+
+#: Applications with the usual settings that nobody uses now.
+_FREE: list[_Stage] = []
+
+
+@functools.cache
+def _schema() -> bytes:
+    """An empty database of SQLite with this program's schema; bringing one there takes longer than copying it."""
+    with tempfile.TemporaryDirectory() as folder:
+        wiring.open_database(settings.load({}, data=Path(folder))).close()
+        return (Path(folder) / "benchloop.sqlite3").read_bytes()
+
+
+def _lay_schema(data: Path, *, database: bool) -> None:
+    if not database and not data.exists():
+        data.mkdir(mode=0o700, parents=True)
+        (data / "benchloop.sqlite3").write_bytes(_schema())

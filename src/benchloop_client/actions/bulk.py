@@ -223,5 +223,5 @@ def line_of(entry: BulkEntry) -> bytes:
 def _decoded(raw: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(raw, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise IntegrityError("the index has a line that is none") from None

@@ -123,7 +123,7 @@ def _fault_of_zip(path: Path) -> str:
 def _manifest(archive: zipfile.ZipFile) -> dict[str, Any]:
     try:
         manifest = msgspec.json.decode(archive.read("manifest.json"))
-    except (KeyError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (KeyError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise _NoManifest from None
     if not isinstance(manifest, dict) or not isinstance(manifest.get("success_job_ids"), list):
         raise _NoManifest

@@ -168,7 +168,7 @@ def _header(line: bytes, offset: int, before: str) -> BulkItem:
         raise IntegrityError(f"{where} breaks off in its line")
     try:
         header = msgspec.json.decode(line, type=BulkItem)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise IntegrityError(f"{where} has a line that does not describe it") from None
     if not 0 <= header.length <= _LONGEST or not 0 <= header.size <= _LONGEST:
         raise IntegrityError(f"the {label(header)}, {where}, is announced with a length that cannot be")

@@ -238,7 +238,7 @@ class Journal:
             return
         try:
             mark = msgspec.json.decode(line, type=_Mark)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return
         self._runs[mark.run] = (mark.state, offset)
         self.host = mark.host or self.host
@@ -247,7 +247,7 @@ class Journal:
 def _entry(line: bytes) -> Entry | None:
     try:
         return msgspec.json.decode(line, type=Entry)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 

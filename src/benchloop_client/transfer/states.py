@@ -68,7 +68,7 @@ def read(state_file: Path) -> Kept | None:
     try:
         lines = state_file.read_bytes().split(b"\n")
         head = msgspec.json.decode(lines[0], type=Head)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
     if Path(head.part).name != head.part or not head.part.endswith(".part"):
         return None
@@ -85,7 +85,7 @@ def _usable(lines: list[bytes], part: Path) -> State:
     for line in lines:
         try:
             state = msgspec.json.decode(line, type=State)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             continue
         if not state.offset or (state.size <= size and (state.durable or (boot and state.boot == boot))):
             found = state

@@ -71,7 +71,7 @@ def _price(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
 @click.option(
     "--judge-budget", type=click.FloatRange(min=0), default=1.0, show_default=True, metavar="USD", help="Spend no more on the judge."
 )
-@options.print_options()
+@options.print_options(default="table on a terminal, else json")
 @ask.with_session
 def command(
     session: Session,

@@ -22,7 +22,7 @@ else:
 
 @click.command(name="verify", cls=options.Leaf, example="bl verify data --format jsonl | jq -r 'select(.state != \"ok\").path'")
 @options.directory_argument()
-@options.print_options()
+@options.print_options(default="table on a terminal, else json")
 @ask.with_session
 def command(session: Session, *, directory: str) -> int:
     """Is what was downloaded into DIR still whole?
