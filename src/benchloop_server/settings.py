@@ -24,6 +24,8 @@ VARIABLES = {
     "BENCHLOOP_SERVER_PACK_MIB": "largest size of a pack in MiB (default 64)",
     "BENCHLOOP_SERVER_SIGNED_LINKS": "true: send clients that ask for it straight to the object store for large files (default false)",
     "BENCHLOOP_SERVER_LINK_MIB": "size in MiB from which a file counts as large for that (default 32)",
+    "BENCHLOOP_SERVER_RULES": "files or folders with rules of your own for the analysis, separated as in PATH (default: none)",
+    "BENCHLOOP_SERVER_ANALYSIS_PROCESSES": "processes of a worker that analyse (default: one for each core; 0: the worker itself)",
     "AWS_*": "credentials, region and endpoint of an s3:// blob store",
 }
 
@@ -43,6 +45,8 @@ class Settings:
     pack_mib: int = 64
     signed_links: bool = False
     link_mib: int = 32
+    rules: tuple[Path, ...] = ()
+    analysis_processes: int = 1
     aws: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -71,6 +75,8 @@ def load(environ: Mapping[str, str] | None = None, **options: str | int | Path |
         pack_mib=_number("size of a pack in MiB", pick("pack_mib", "PACK_MIB", "64"), least=1, most=1024),
         signed_links=_yes("BENCHLOOP_SERVER_SIGNED_LINKS", pick("signed_links", "SIGNED_LINKS", "false")),
         link_mib=_number("size in MiB for signed links", pick("link_mib", "LINK_MIB", "32"), most=1_000_000),
+        rules=tuple(Path(part).expanduser().absolute() for part in pick("rules", "RULES", "").split(os.pathsep) if part),
+        analysis_processes=_number("number of processes", pick("analysis_processes", "ANALYSIS_PROCESSES", str(_cores())), most=256),
         aws={name: value for name, value in environ.items() if name.startswith("AWS_")},
     )
 
@@ -85,8 +91,14 @@ def for_child(settings: Settings, environ: Mapping[str, str] | None = None) -> d
         "LOG_LEVEL": settings.log_level,
         "PACK_MINUTES": str(settings.pack_minutes),
         "PACK_MIB": str(settings.pack_mib),
+        "RULES": os.pathsep.join(map(str, settings.rules)),
+        "ANALYSIS_PROCESSES": str(settings.analysis_processes),
     }
     return {**environ, **settings.aws, **{f"BENCHLOOP_SERVER_{name}": value for name, value in ours.items()}}
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _number(what: str, text: str, *, least: int = 0, most: int) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,14 +14,16 @@ from obstore.store import MemoryStore, S3Store
 from benchloop_server.adapters.blobs_local import LocalBlobs
 from benchloop_server.adapters.blobs_object import ObjectBlobs
 from benchloop_server.adapters.engine_rows import RowEngine
+from benchloop_server.adapters.hands_processes import ProcessHands
 from benchloop_server.features.accounts import service as accounts
 from benchloop_server.kit.blobs import BlobStore
 from benchloop_server.kit.db import Database, DatabaseError, sqlite_url
+from benchloop_server.kit.rules import Rules
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.staging import sweep
 from benchloop_server.kit.upkeep import Upkeep
 from benchloop_server.kit.work import Engine, Handler
-from benchloop_server.settings import BadSetting, Settings
+from benchloop_server.settings import BadSetting, Settings, for_child
 from benchloop_server.sql import migrate
 
 _MIB = 1024 * 1024
@@ -63,7 +67,31 @@ def open_services(settings: Settings) -> Services:
     make_private(scratch)
     sweep(scratch)
     identify = partial(accounts.identify, database)
-    return Services(db=database, blobs=open_blobs(settings), scratch=scratch, identify=identify, upkeep=upkeep_of(settings))
+    return Services(
+        db=database, blobs=open_blobs(settings), scratch=scratch, identify=identify, upkeep=upkeep_of(settings), rules=rules_of(settings)
+    )
+
+
+def for_work(services: Services, settings: Settings) -> Services:
+    """The services of a worker, which has other processes compute for it where their blobs are not in the memory of this one."""
+    if settings.blobs.startswith("memory:") or settings.analysis_processes < 1:
+        return services
+    return replace(services, hands=ProcessHands(settings.analysis_processes, for_child(settings)))
+
+
+def rules_of(settings: Settings) -> Rules:
+    """The texts of the rule files that the settings name: files, or folders with YAML files. Raises `BadSetting`."""
+    paths: list[Path] = []
+    for path in settings.rules:
+        paths += sorted((*path.glob("*.yaml"), *path.glob("*.yml"))) if path.is_dir() else [path]
+    try:
+        texts = tuple((path.name, path.read_text("utf-8")) for path in paths)
+        if texts:
+            # Loaded only here: the analysis costs a server that needs no look at its rules half a second.
+            importlib.import_module("benchloop_analysis.ruleset").load(texts)
+    except (OSError, ValueError) as error:
+        raise BadSetting(f"the rules cannot be used: {error}") from error
+    return Rules(texts)
 
 
 def upkeep_of(settings: Settings) -> Upkeep:

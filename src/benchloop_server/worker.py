@@ -19,10 +19,11 @@ from benchloop_server.http import logs
 from benchloop_server.kit.db import DatabaseError
 from benchloop_server.kit.work import Engine, Handler
 from benchloop_server.settings import Settings, load
-from benchloop_server.wiring import open_engine, open_services
+from benchloop_server.wiring import for_work, open_engine, open_services
 
 #: Every kind of work, and the module whose `HANDLER` does it; loaded when there is such work, because some load a lot.
 KINDS = {
+    "analyse": "benchloop_server.features.analysis.tasks",
     "pack": "benchloop_server.features.packing.tasks",
 }
 
@@ -64,7 +65,7 @@ def new_id() -> str:
 
 def work(settings: Settings, *, worker_id: str, shift: Shift, stopping: threading.Event) -> None:
     """Work until `stopping` is set or the shift's idle time is over."""
-    services = open_services(settings)
+    services = for_work(open_services(settings), settings)
     try:
         Workplace(open_engine(services, Handlers(), worker_id=worker_id), shift, stopping).run()
     finally:

@@ -15,7 +15,7 @@ from benchloop_client.actions.report import Failure, Report
 from benchloop_client.actions.waiting import Look, Patience, Wait, judged
 from benchloop_client.actions.work import Counted, Work, placed
 from benchloop_client.client import Client
-from benchloop_client.contract.analysis import NOT_ANALYSED
+from benchloop_client.contract.analysis import UNFINISHED
 from benchloop_client.errors import BenchloopError, IntegrityError, NotFound
 
 Ask = Callable[[Client, str], Any]
@@ -80,7 +80,7 @@ class Lacking:
         with self._lock:
             self._groups += group
             self._jobs += not group
-            self._unanalysed += isinstance(answer, dict) and answer.get("status") == NOT_ANALYSED
+            self._unanalysed += isinstance(answer, dict) and answer.get("status") in UNFINISHED
 
     def tell(self, work: Work) -> None:
         """Say how many there were, if any."""

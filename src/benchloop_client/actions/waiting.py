@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from benchloop_client.actions.events import Counter, Noted
 from benchloop_client.actions.report import Failure
 from benchloop_client.actions.work import Work
-from benchloop_client.contract.analysis import NOT_ANALYSED
+from benchloop_client.contract.analysis import NOT_ANALYSED, QUEUED, RUNNING
 from benchloop_client.errors import BenchloopError, Cancelled, NotReady
 
 Item = TypeVar("Item")
@@ -18,6 +18,8 @@ Item = TypeVar("Item")
 NOT_HERE = "the request is kept, but this server does not analyse yet; nothing to wait for"
 _FAILED = frozenset({"failed", "failure", "error", "errored", "cancelled", "canceled", "timeout", "timed_out"})
 _DONE = frozenset({"done", "completed", "complete", "succeeded", "success", "successful", "finished", "ready", "analysed", "analyzed"})
+#: There may be an answer already, and a newer one will come.
+_BUSY = frozenset({QUEUED, RUNNING, "pending", "waiting"})
 _SLOWER = 1.5
 
 
@@ -51,7 +53,7 @@ def judged(answer: Any, *, there: bool, words: str = "") -> Look:
         raise NotReady(NOT_HERE, code=NOT_ANALYSED)
     if state in _FAILED:
         raise NotReady(f"the server ended it with status {status}", code="analysis_failed")
-    return Look(there or state in _DONE, answer, words or state)
+    return Look(state in _DONE or (there and state not in _BUSY), answer, words or state)
 
 
 @dataclass

@@ -1,18 +1,21 @@
 """What the analysis of runs is asked for and what it answers: reports, weakness reports (rsi), and behaviour tasks.
 
-`status` is `not_analysed` until the analysis has an answer; other words may join it. Asking again for the same thing over the same data is
-the same request: it gets the same answer and causes no second analysis.
+`status` of a report is `queued`, `running`, `succeeded` or `failed`, and `not_analysed` where nobody has asked for
+it; other words may join them. Asking again for the same thing over the same data is the same request: it causes no second analysis.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from benchloop_client.contract.resources import Record, Sent
 
 NOT_ANALYSED = "not_analysed"
+QUEUED, RUNNING, SUCCEEDED, FAILED = "queued", "running", "succeeded", "failed"
+#: There is no answer yet, or there will be a newer one.
+UNFINISHED = frozenset({NOT_ANALYSED, QUEUED, RUNNING})
 Kind = Literal["report", "rsi"]
 SamplingMode = Literal["step", "all_jobs"]
 
@@ -35,51 +38,91 @@ class ReportText(Record, frozen=True, kw_only=True):
 
 
 class JobReport(Record, frozen=True, kw_only=True):
-    """E17. `reports`: newest first, empty until there is one; the reasons are null for a job that passed or is not analysed."""
+    """E17. `reports`: newest first, empty until there is one; the reasons are null for a job that passed or is not analysed.
+
+    `reward_valid` is what the analysis says of the reward, null where nothing tells. `evidence` are places in the record with the words
+    that stand there, `secondary` what else was seen, `wasted_seconds` null without times. `report` is all of it as `bl analyze -o`
+    writes it (docs/guides/why-did-it-fail.md). `error`: why there is none, where `status` is `failed`.
+    """
 
     job_id: str
     status: str
     reports: list[ReportText]
     fail_reason: str | None
     sub_fail_reason: str | None
+    tier: str | None = None
+    fault_side: str | None = None
+    reward_valid: bool | None = None
+    says: str | None = None
+    evidence: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    secondary: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    wasted_steps: int | None = None
+    wasted_seconds: float | None = None
+    ruleset_version: str | None = None
+    report: dict[str, Any] | None = None
+    error: str | None = None
 
 
 class GroupReport(Record, frozen=True, kw_only=True):
-    """E18. As E17; the reasons are a job's and always null here."""
+    """E18. As E17; the reasons of single jobs are always null here.
+
+    `headline` states the pass rate with and without invalid rewards. `reasons` is the distribution of reasons, each with its sub-reasons,
+    the most frequent first; `findings` are faults that concern several jobs. `report` is all of it.
+    """
 
     group_id: str
     status: str
     reports: list[ReportText]
     fail_reason: str | None
     sub_fail_reason: str | None
+    headline: str | None = None
+    rewards: dict[str, Any] | None = None
+    reasons: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    findings: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    report: dict[str, Any] | None = None
+    error: str | None = None
 
 
 class JobRsiText(Record, frozen=True, kw_only=True):
-    """The weakness report of a job, Markdown."""
+    """The weakness report of a job, Markdown. `costs`: the three things that cost most; `sibling`: the passing attempt beside it."""
 
     report_md: str
+    created_at: str | None = None
+    costs: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    sibling: str | None = None
+    ruleset_version: str | None = None
 
 
 class GroupRsiText(Record, frozen=True, kw_only=True):
-    """The weakness report of a group, Markdown."""
+    """The weakness report of a group, Markdown. `weaknesses`: by tasks lost, each with examples; `tasks`: all that were tried;
+    `not_the_agent`: failed jobs whose fault lies elsewhere, by side; `unknown`: those without a known reason.
+    """
 
     summary_md: str
+    created_at: str | None = None
+    headline: str | None = None
+    weaknesses: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    tasks: int | None = None
+    not_the_agent: dict[str, int] = msgspec.field(default_factory=dict)
+    unknown: int | None = None
 
 
 class JobRsi(Record, frozen=True, kw_only=True):
-    """E21. `report` is null until there is one."""
+    """E21. `report` is null until there is one; `error` as in E17."""
 
     job_id: str
     status: str
     report: JobRsiText | None
+    error: str | None = None
 
 
 class GroupRsi(Record, frozen=True, kw_only=True):
-    """E22. `report` is null until there is one."""
+    """E22. `report` is null until there is one; `error` as in E17."""
 
     group_id: str
     status: str
     report: GroupRsiText | None
+    error: str | None = None
 
 
 class JobTrigger(Sent, frozen=True, kw_only=True):
@@ -87,7 +130,7 @@ class JobTrigger(Sent, frozen=True, kw_only=True):
 
 
 class GroupTrigger(Sent, frozen=True, kw_only=True):
-    """Body of E20 and E24. `include_passed`: jobs that passed are looked at too."""
+    """Body of E20 and E24. `include_passed` is kept with the request; jobs that passed are looked at in any case."""
 
     include_passed: bool = False
 

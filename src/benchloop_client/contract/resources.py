@@ -231,7 +231,8 @@ class Job(Record, frozen=True, kw_only=True):
 
     `attempt` counts from 1 within (task, step) by start time, so it may change while jobs arrive; `job_id` does not. `n_steps`,
     `n_tool_calls` and `n_llm_calls` are null without a trajectory. `trajectory_bytes` is the length of the E10 document,
-    `artifact_bytes` of the archive of E26. `fail_reason` comes from the analysis, null before.
+    `artifact_bytes` of the archive of E26. `fail_reason` and `sub_fail_reason` come from the analysis, null before
+    and for jobs that did not fail; so does `reward_valid` (and with it `outcome`) where the source says nothing about it.
     """
 
     job_id: str
@@ -249,6 +250,7 @@ class Job(Record, frozen=True, kw_only=True):
     error_type: str | None = None
     error_message: str | None = None
     fail_reason: str | None = None
+    sub_fail_reason: str | None = None
     instance_id: str | None = None
     template: str | None = None
     model: str | None = None

@@ -9,16 +9,18 @@ from pathlib import Path
 from benchloop_server.kit.blobs import BlobStore
 from benchloop_server.kit.clock import Clock, system_clock
 from benchloop_server.kit.db import Database
+from benchloop_server.kit.hands import Hands, OwnHands
 from benchloop_server.kit.limits import Limits
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.recent import Recent
+from benchloop_server.kit.rules import Rules
 from benchloop_server.kit.upkeep import Upkeep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """Database, blobs and so on. `identify` gives the owner of a key or None; `scratch` is a folder for files in the making, on the same
-    file system as a blob folder.
+    file system as a blob folder. `hands` compute what takes long, for workers.
     """
 
     db: Database
@@ -29,3 +31,5 @@ class Services:
     limits: Limits = field(default_factory=Limits)
     upkeep: Upkeep = field(default_factory=Upkeep)
     recent: Recent = field(default_factory=Recent)
+    rules: Rules = field(default_factory=Rules)
+    hands: Hands = field(default_factory=OwnHands)

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKeyConstraint, Index, Integer, MetaData, Table, Text, UniqueConstraint
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
 
 metadata = MetaData(
     naming_convention={
@@ -84,7 +97,8 @@ groups = Table(
 
 #: One attempt at a task: the separate facts, what is derived from them in the same transaction (outcome, attempt), what it refers to
 #: (*_sha256 name rows of `uploads`), and the counts of its trajectory. `fail_reason` and `sub_fail_reason` are the analysis's words about
-#: this content: null before, and again when the content changes.
+#: this content: null before, and again when the content changes. `reward_valid_recorded` is what the source says; `reward_valid` (and with
+#: it `outcome`) the same, or where the source says nothing what the analysis says.
 jobs = Table(
     "jobs",
     metadata,
@@ -141,6 +155,7 @@ jobs = Table(
     Column("written_by", Text),
     Column("fail_reason", Text),
     Column("sub_fail_reason", Text),
+    Column("reward_valid_recorded", Boolean),
     ForeignKeyConstraint(["workspace_id", "group_id"], ["groups.workspace_id", "groups.group_id"]),
     Index(None, "workspace_id", "group_id", "created_at", "job_id"),
     Index(None, "workspace_id", "group_id", "task_id", "step"),
@@ -230,6 +245,47 @@ analysis_requests = Table(
     ForeignKeyConstraint(["workspace_id", "group_id"], ["groups.workspace_id", "groups.group_id"]),
     Index(None, "workspace_id", "group_id"),
     Index(None, "state", "requested_at"),
+)
+
+#: What the analysis found about a job with the content `fingerprint`: another fingerprint in `jobs` means that it is about older content.
+#: `stale`: it is to be judged again. `rules_digest` is of the rules as the settings name them; `context` of what other attempts at the task
+#: showed. With `error` there are no texts. No `group_id`: rows go with their jobs, in the order in which workers lock them.
+verdicts = Table(
+    "verdicts",
+    metadata,
+    _id("workspace_id"),
+    _id("job_id"),
+    _text("fingerprint"),
+    _text("rules_digest"),
+    _text("context"),
+    Column("stale", Boolean, nullable=False),
+    _time("judged_at"),
+    Column("error", Text),
+    ForeignKeyConstraint(["workspace_id", "job_id"], ["jobs.workspace_id", "jobs.job_id"], ondelete="CASCADE"),
+)
+
+#: JSON in zstd: `kept` is what a group's report is counted from, `shown` the reports as they are served. Apart, so that rows that are
+#: looked through stay small.
+verdict_texts = Table(
+    "verdict_texts",
+    metadata,
+    _id("workspace_id"),
+    _id("job_id"),
+    Column("kept", LargeBinary, nullable=False),
+    Column("shown", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["workspace_id", "job_id"], ["verdicts.workspace_id", "verdicts.job_id"], ondelete="CASCADE"),
+)
+
+#: The report of a group, made from the verdicts on its jobs; the row is there from the first push on, the rest is null until there is one.
+group_reports = Table(
+    "group_reports",
+    metadata,
+    _id("workspace_id"),
+    _id("group_id"),
+    Column("rules_digest", Text),
+    Column("made_at", BigInteger),
+    Column("shown", LargeBinary),
+    ForeignKeyConstraint(["workspace_id", "group_id"], ["groups.workspace_id", "groups.group_id"]),
 )
 
 #: Behaviour tasks, kept as `analysis_requests` are. `sample_size` is null in mode all_jobs; `done` and `total` count jobs, null at first.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from benchloop_server.features.artifacts.archive_index import ArchiveIndex
 from benchloop_server.features.artifacts.tar_entry import BadArchive
 from benchloop_server.features.groups import service as groups
 from benchloop_server.kit import cursors
+from benchloop_server.kit.blobs import BlobStore
 from benchloop_server.kit.db import Row
 from benchloop_server.kit.errors import DomainError, bad_request, not_found
 from benchloop_server.kit.principal import Principal
@@ -114,6 +115,18 @@ def member_bytes(services: Services, found: Archive, wanted: Member) -> Iterator
         raise damaged(found.place.blob, str(error)) from error
 
 
+def files_of(blobs: BlobStore, place: Place, index: Place, *, wanted: Callable[[str], bool]) -> Iterator[tuple[Member, Iterator[bytes]]]:
+    """The files of an archive whose paths are wanted, in its order, each with its plain bytes, to be read before the next one is asked for.
+    Raises `DamagedBlob`.
+    """
+    found = _read_index(blobs, index)
+    blocks = Blocks(archive_index.BLOCK, found.blocks)
+    for member in found.members:
+        if wanted(member.path):
+            stored = read_blocks(blobs, place, blocks, start=member.offset, stop=member.offset + member.length)
+            yield member, archive_index.member_bytes(member, stored)
+
+
 def _row(services: Services, principal: Principal, job_id: str) -> Row[Any]:
     with services.db.read() as connection:
         row = repository.archive(connection, principal, job_id)
@@ -128,10 +141,14 @@ def _blocks(services: Services, found: Archive, start: int, stop: int) -> Iterat
 
 
 def _index(services: Services, found: Archive) -> ArchiveIndex:
+    return _read_index(services.blobs, found.index)
+
+
+def _read_index(blobs: BlobStore, index: Place) -> ArchiveIndex:
     try:
-        return archive_index.decode_index(b"".join(read_whole(services.blobs, found.index)))
+        return archive_index.decode_index(b"".join(read_whole(blobs, index)))
     except BadFrames as error:
-        raise damaged(found.index.blob, str(error)) from error
+        raise damaged(index.blob, str(error)) from error
 
 
 def _facts(row: Row[Any]) -> dict[str, Any]:

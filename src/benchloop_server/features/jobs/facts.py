@@ -65,6 +65,7 @@ def row_of(job: JobUpsert, group_id: str, *, uploads: Uploads) -> dict[str, Any]
         "group_id": group_id,
         "outcome": outcome(status=facts.status, reward=facts.reward, reward_valid=facts.reward_valid, error_type=facts.error_type),
         "outcome_rule": RULE_VERSION,
+        "reward_valid_recorded": facts.reward_valid,
         "started_at": moment(thing, "started_at", facts.started_at),
         "finished_at": moment(thing, "finished_at", facts.finished_at),
         "rewards_json": _json(facts.rewards),

@@ -12,7 +12,7 @@ from benchloop_server.kit.errors import bad_request
 
 STATUSES: tuple[str, ...] = get_args(Status)
 #: Free texts of which several can be asked for, as a comma list. Ids are not among them: a task id may hold a comma.
-_SEVERAL = ("model", "agent", "error_type", "fail_reason")
+_SEVERAL = ("model", "agent", "error_type", "fail_reason", "sub_fail_reason")
 _BIGGEST_STEP = 2**53
 
 #: Column → the value it has to have, or those of which it has to have one.
@@ -23,7 +23,8 @@ Conditions = dict[str, "str | int | bool | tuple[str | int, ...]"]
 class JobFilter:
     """All given facts have to fit; None means any. `group_id` None means every group of the workspace.
 
-    `status`, `outcome`, `step`, `model`, `agent`, `error_type` and `fail_reason` may be comma lists: one of the values has to fit.
+    `status`, `outcome`, `step`, `model`, `agent`, `error_type`, `fail_reason` and `sub_fail_reason` may be comma lists: one of the values
+    has to fit.
     """
 
     group_id: str | None = None
@@ -38,6 +39,7 @@ class JobFilter:
     error_type: str | None = None
     reward_valid: bool | None = None
     fail_reason: str | None = None
+    sub_fail_reason: str | None = None
 
     def conditions(self) -> Conditions:
         """Column names and the values they have to have.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchloop_client.contract.resources import Fingerprint, JobsCheck, JobState, JobStates, JobsUpsert, JobUpsert, State
+from benchloop_server.features.analysis import service as analysis
 from benchloop_server.features.groups import service as groups
 from benchloop_server.features.jobs import attempts, contents, facts, repository
 from benchloop_server.features.jobs.repository import JobRow
@@ -46,6 +47,7 @@ def put(services: Services, principal: Principal, group_id: str, *, batch: JobsU
         if changed:
             _write(connection, principal, group_id, _Change(jobs=changed, existing=existing, first_time=first))
             packing.after_push(services, connection, principal, group_id=group_id, now=services.clock())
+            analysis.after_push(connection, principal, group_id=group_id, now=services.clock())
     return answer
 
 

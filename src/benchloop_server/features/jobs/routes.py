@@ -34,6 +34,7 @@ class JobQuery:
     error_type: Several = None
     reward_valid: Flag = None
     fail_reason: Several = None
+    sub_fail_reason: Several = None
 
 
 def job_filter(parameters: NamedDependency[JobQuery]) -> JobFilter:

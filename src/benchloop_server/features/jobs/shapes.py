@@ -14,8 +14,18 @@ from benchloop_server.kit.clock import format_optional, format_time
 _MICROS = 1_000_000
 _SAME = (
     *("job_id", "group_id", "task_id", "attempt", "step", "status", "outcome", "outcome_rule", "reward", "reward_key", "reward_valid"),
-    *("error_type", "error_message", "fail_reason", "instance_id", "template", "model", "agent", "agent_version", "n_input_tokens"),
-    *("n_cache_tokens", "n_output_tokens", "cost_usd", "n_steps", "n_tool_calls", "n_llm_calls", "trajectory_bytes", "artifact_bytes"),
+    *("error_type", "error_message", "fail_reason", "sub_fail_reason", "instance_id", "template", "model", "agent", "agent_version"),
+    *(
+        "n_input_tokens",
+        "n_cache_tokens",
+        "n_output_tokens",
+        "cost_usd",
+        "n_steps",
+        "n_tool_calls",
+        "n_llm_calls",
+        "trajectory_bytes",
+        "artifact_bytes",
+    ),
 )
 
 

@@ -13,74 +13,128 @@ from typing import Any
 import msgspec
 
 from benchloop_client.contract.analysis import (
-    NOT_ANALYSED,
     GroupReport,
     GroupRsi,
+    GroupRsiText,
     GroupTriggered,
     JobReport,
     JobRsi,
+    JobRsiText,
     JobTriggered,
     Kind,
+    ReportText,
 )
+from benchloop_server.features.analysis import service as analysis
+from benchloop_server.features.analysis.service import Found
 from benchloop_server.features.groups import service as groups
 from benchloop_server.features.jobs import service as jobs
 from benchloop_server.features.jobs.filters import JobFilter
 from benchloop_server.features.reports import repository
 from benchloop_server.features.reports.repository import Wish
-from benchloop_server.kit.clock import format_time
+from benchloop_server.kit.clock import format_optional, format_time
 from benchloop_server.kit.db import Connection, Row
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
 from benchloop_server.sql import trail
 
+_VERDICT = ("tier", "fault_side", "reward_valid", "says", "wasted_steps", "wasted_seconds", "ruleset_version")
+
 
 def job_report(services: Services, principal: Principal, job_id: str) -> JobReport:
     """E17. Raises `DomainError` (404)."""
-    with services.db.read() as connection:
-        row = jobs.find(connection, principal, job_id)
-    return JobReport(job_id=job_id, status=NOT_ANALYSED, reports=[], fail_reason=row.fail_reason, sub_fail_reason=row.sub_fail_reason)
+    found = _of_job(services, principal, job_id)
+    said: dict[str, Any] = found.shown.report if found.shown is not None else {}
+    facts: dict[str, Any] = {name: said.get(name) for name in ("fail_reason", "sub_fail_reason", *_VERDICT)}
+    lists: dict[str, Any] = {name: said.get(name, []) for name in ("evidence", "secondary")}
+    return JobReport(job_id=job_id, status=found.status, reports=_reports(found), report=said or None, error=found.error, **facts, **lists)
 
 
 def group_report(services: Services, principal: Principal, group_id: str) -> GroupReport:
     """E18. Raises `DomainError` (404)."""
-    with services.db.read() as connection:
-        groups.require(connection, principal, group_id)
-    return GroupReport(group_id=group_id, status=NOT_ANALYSED, reports=[], fail_reason=None, sub_fail_reason=None)
+    found = _of_group(services, principal, group_id)
+    said: dict[str, Any] = found.shown.report if found.shown is not None else {}
+    parts: dict[str, Any] = {name: said.get(name) for name in ("headline", "rewards")}
+    parts |= {name: said.get(name, []) for name in ("reasons", "findings")}
+    return GroupReport(
+        group_id=group_id,
+        status=found.status,
+        reports=_reports(found),
+        fail_reason=None,
+        sub_fail_reason=None,
+        report=said or None,
+        error=found.error,
+        **parts,
+    )
 
 
 def job_rsi(services: Services, principal: Principal, job_id: str) -> JobRsi:
     """E21. Raises `DomainError` (404)."""
-    with services.db.read() as connection:
-        jobs.find(connection, principal, job_id)
-    return JobRsi(job_id=job_id, status=NOT_ANALYSED, report=None)
+    found = _of_job(services, principal, job_id)
+    text = None
+    if found.shown is not None:
+        facts = {name: found.shown.rsi[name] for name in ("costs", "sibling", "ruleset_version")}
+        text = JobRsiText(report_md=found.shown.rsi_markdown, created_at=format_optional(found.made_at), **facts)
+    return JobRsi(job_id=job_id, status=found.status, report=text, error=found.error)
 
 
 def group_rsi(services: Services, principal: Principal, group_id: str) -> GroupRsi:
     """E22. Raises `DomainError` (404)."""
-    with services.db.read() as connection:
-        groups.require(connection, principal, group_id)
-    return GroupRsi(group_id=group_id, status=NOT_ANALYSED, report=None)
+    found = _of_group(services, principal, group_id)
+    text = None
+    if found.shown is not None:
+        facts = {name: found.shown.rsi[name] for name in ("headline", "weaknesses", "tasks", "not_the_agent", "unknown")}
+        text = GroupRsiText(summary_md=found.shown.rsi_markdown, created_at=format_optional(found.made_at), **facts)
+    return GroupRsi(group_id=group_id, status=found.status, report=text, error=found.error)
+
+
+def ended(connection: Connection, workspace_id: str, group_id: str, *, failed: bool) -> None:
+    """The analysis of the group is done, or has failed: so are the wishes for it."""
+    repository.end(connection, workspace_id, group_id, failed=failed)
 
 
 def want_of_job(services: Services, principal: Principal, job_id: str, *, kind: Kind) -> JobTriggered:
     """E19 and E23. Raises `DomainError` (404)."""
+    rules = services.rules.digest
     with services.db.write() as connection:
         group_id = jobs.find(connection, principal, job_id).group_id
         groups.hold(connection, principal, group_id)
         fingerprint = jobs.find(connection, principal, job_id).fingerprint
-        wish = _wish(kind, group_id, job_id=job_id, include_passed=None, data_digest=fingerprint)
+        wish = _wish(kind, group_id, job_id=job_id, include_passed=None, data_digest=f"{fingerprint}+{rules}")
         row = _kept(connection, principal, wish, now=services.clock())
-    return JobTriggered(job_id=job_id, **_answer(row))
+        analysis.want(connection, principal, group_id, job_id=job_id, rules_digest=rules, now=services.clock())
+        status = analysis.job(connection, principal, group_id=group_id, job_id=job_id).status
+    return JobTriggered(job_id=job_id, status=status, **_answer(row))
 
 
 def want_of_group(services: Services, principal: Principal, group_id: str, *, kind: Kind, include_passed: bool) -> GroupTriggered:
     """E20 and E24. Raises `DomainError` (404)."""
+    rules = services.rules.digest
     with services.db.write() as connection:
         groups.hold(connection, principal, group_id)
         data_digest = jobs.digest(connection, principal, JobFilter(group_id=group_id))
-        wish = _wish(kind, group_id, job_id=None, include_passed=include_passed, data_digest=data_digest)
+        wish = _wish(kind, group_id, job_id=None, include_passed=include_passed, data_digest=f"{data_digest}+{rules}")
         row = _kept(connection, principal, wish, now=services.clock())
-    return GroupTriggered(group_id=group_id, **_answer(row))
+        analysis.want(connection, principal, group_id, job_id=None, rules_digest=rules, now=services.clock())
+        status = analysis.group(connection, principal, group_id).status
+    return GroupTriggered(group_id=group_id, status=status, **_answer(row))
+
+
+def _of_job(services: Services, principal: Principal, job_id: str) -> Found:
+    with services.db.read() as connection:
+        row = jobs.find(connection, principal, job_id)
+        return analysis.job(connection, principal, group_id=row.group_id, job_id=job_id)
+
+
+def _of_group(services: Services, principal: Principal, group_id: str) -> Found:
+    with services.db.read() as connection:
+        groups.require(connection, principal, group_id)
+        return analysis.group(connection, principal, group_id)
+
+
+def _reports(found: Found) -> list[ReportText]:
+    if found.shown is None or found.made_at is None:
+        return []
+    return [ReportText(content=found.shown.markdown, created_at=format_time(found.made_at))]
 
 
 def _wish(kind: Kind, group_id: str, *, job_id: str | None, include_passed: bool | None, data_digest: str) -> Wish:
@@ -112,4 +166,4 @@ def _kept(connection: Connection, principal: Principal, wish: Wish, *, now: int)
 
 def _answer(row: Row[Any]) -> dict[str, Any]:
     same = {name: getattr(row, name) for name in ("kind", "include_passed", "requested_by")}
-    return {**same, "status": NOT_ANALYSED, "requested_at": format_time(row.requested_at)}
+    return {**same, "requested_at": format_time(row.requested_at)}

@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from benchloop_client.contract.compression import decode
 from benchloop_client.contract.ids import SHA256
 from benchloop_client.contract.trajectory import absent_document
 from benchloop_server.features.trajectories import repository
 from benchloop_server.features.trajectories.frames import OPENING
+from benchloop_server.kit.blobs import BlobStore
 from benchloop_server.kit.errors import not_found
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.segments import Frames, Segment, literal
@@ -77,6 +79,12 @@ def found(services: Services, principal: Principal, job_id: str) -> Stored | Abs
     if row.sha256 is None:
         return Absent(absent_document(unrecorded_of(row)))
     return Stored(row.sha256, row.document_bytes, place_of(row))
+
+
+def plain(blobs: BlobStore, place: Place, *, limit: int) -> Iterator[bytes]:
+    """The document (E10) of the trajectory at `place`, decoded. Raises `DamagedBlob`, and `BadFrames` beyond `limit` bytes."""
+    yield OPENING
+    yield from decode(read_whole(blobs, place), limit=limit)
 
 
 def media(services: Services, principal: Principal, uri: str) -> MediaFile:

@@ -1,0 +1,231 @@
+"""The rows of verdicts and group reports, and the marks that the verdicts leave on jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, delete, func, insert, or_, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from benchloop_server.sql.tables import group_reports, groups, jobs, uploads, verdict_texts, verdicts
+
+_INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+_PAGE = 1_000
+
+_traces, _archives = uploads.alias("traces"), uploads.alias("archives")
+_SAME_JOB = and_(verdicts.c.workspace_id == jobs.c.workspace_id, verdicts.c.job_id == jobs.c.job_id)
+_SAME_TEXTS = and_(verdict_texts.c.workspace_id == jobs.c.workspace_id, verdict_texts.c.job_id == jobs.c.job_id)
+_OF_TRACE = and_(
+    _traces.c.workspace_id == jobs.c.workspace_id, _traces.c.kind == "trajectory", _traces.c.sha256 == jobs.c.trajectory_sha256
+)
+_OF_ARCHIVE = and_(
+    _archives.c.workspace_id == jobs.c.workspace_id, _archives.c.kind == "archive", _archives.c.sha256 == jobs.c.archive_sha256
+)
+#: The verdict is about what the job holds now.
+_FITS = verdicts.c.fingerprint == jobs.c.fingerprint
+_TO_DO = or_(verdicts.c.job_id.is_(None), ~_FITS, verdicts.c.stale)
+_PASSED = and_(jobs.c.reward >= 1, jobs.c.reward_valid_recorded.is_not(False))
+
+_FACTS = (
+    *("job_id", "task_id", "step", "status", "error_type", "error_message", "reward", "reward_key", "rewards_json", "agent", "model"),
+    *("reward_valid_recorded", "started_at", "finished_at", "phases_json", "source_json", "meta_json", "cost_usd", "fingerprint"),
+    *("trajectory_sha256", "trajectory_bytes", "archive_sha256", "n_steps", "created_at"),
+)
+_PLACE = ("blob", "blob_offset", "stored_size", "stored_sha256")
+_INDEX = ("index_blob", "index_offset", "index_size", "index_sha256")
+
+
+def _labelled(table: Any, prefix: str, names: Iterable[str]) -> list[Any]:
+    return [table.c[name].label(f"{prefix}_{name}") for name in names]
+
+
+_JOB: list[Any] = [
+    *(jobs.c[name] for name in _FACTS),
+    *_labelled(_traces, "trace", _PLACE),
+    *_labelled(_archives, "archive", (*_PLACE, *_INDEX)),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewVerdict:
+    """A verdict to be kept: on the job with this content, and what it leaves on the job's row. With `error` there are no texts."""
+
+    job_id: str
+    fingerprint: str
+    context: str
+    fail_reason: str | None = None
+    sub_fail_reason: str | None = None
+    reward_valid: bool | None = None
+    outcome: str | None = None
+    kept: bytes = b""
+    shown: bytes = b""
+    error: str | None = None
+
+
+# ---- what is to be done -------------------------------------------------------------------------------------------------------------
+
+
+def want(connection: Connection, workspace_id: str, group_id: str) -> None:
+    """Let the group have a row for its report."""
+    row = {"workspace_id": workspace_id, "group_id": group_id}
+    connection.execute(_INSERT[connection.dialect.name](group_reports).values(row).on_conflict_do_nothing())
+
+
+def make_stale(connection: Connection, workspace_id: str, group_id: str, *, job_id: str | None, rules_digest: str) -> int:
+    """Have verdicts that were made by other rules, or failed, made again; of one job, or of the whole group. Returns how many."""
+    mine = [jobs.c.workspace_id == workspace_id, jobs.c.group_id == group_id, *([] if job_id is None else [jobs.c.job_id == job_id])]
+    outdated = or_(verdicts.c.rules_digest != rules_digest, verdicts.c.error.is_not(None))
+    these = (verdicts.c.workspace_id == workspace_id, verdicts.c.job_id.in_(select(jobs.c.job_id).where(*mine)))
+    return connection.execute(update(verdicts).where(*these, outdated, ~verdicts.c.stale).values(stale=True)).rowcount
+
+
+def has_to_do(connection: Connection, workspace_id: str, group_id: str) -> bool:
+    """Whether any job of the group has no verdict on what it holds now."""
+    query = select(jobs.c.job_id).select_from(jobs.outerjoin(verdicts, _SAME_JOB)).where(*_of_group(workspace_id, group_id), _TO_DO)
+    return connection.execute(query.limit(1)).first() is not None
+
+
+def count_to_do(connection: Connection, workspace_id: str, group_id: str) -> int:
+    """How many jobs of the group have no verdict on what they hold now."""
+    query = select(func.count()).select_from(jobs.outerjoin(verdicts, _SAME_JOB)).where(*_of_group(workspace_id, group_id), _TO_DO)
+    return connection.execute(query).scalar_one()
+
+
+def page_to_do(
+    connection: Connection, workspace_id: str, group_id: str, *, after: tuple[str, str] | None, limit: int
+) -> Sequence[Row[Any]]:
+    """The next jobs to be judged, by task and id, `after` that task and id. Attempts at a task come together."""
+    query = _jobs().where(*_of_group(workspace_id, group_id), _TO_DO)
+    if after is not None:
+        task_id, job_id = after
+        later = or_(jobs.c.task_id > task_id, and_(jobs.c.task_id == task_id, jobs.c.job_id > job_id))
+        query = query.where(later, jobs.c.task_id >= task_id)
+    return connection.execute(query.order_by(jobs.c.task_id, jobs.c.job_id).limit(limit)).all()
+
+
+def by_ids(connection: Connection, workspace_id: str, job_ids: Iterable[str]) -> Sequence[Row[Any]]:
+    """These jobs (some hundred)."""
+    return connection.execute(_jobs().where(jobs.c.workspace_id == workspace_id, jobs.c.job_id.in_(list(job_ids)))).all()
+
+
+def lengths(connection: Connection, workspace_id: str, group_id: str, *, task_ids: Iterable[str]) -> Sequence[Row[Any]]:
+    """(task_id, step, n_steps, jobs, passed): how many attempts at these tasks have so many steps."""
+    columns: list[Any] = [jobs.c.task_id, jobs.c.step, jobs.c.n_steps]
+    counts: list[Any] = [func.count().label("jobs"), func.sum(case((_PASSED, 1), else_=0)).label("passed")]
+    query = select(*columns, *counts).where(*_of_group(workspace_id, group_id))
+    return connection.execute(query.where(jobs.c.task_id.in_(list(task_ids))).group_by(*columns)).all()
+
+
+def first_passed(connection: Connection, workspace_id: str, group_id: str, *, task_ids: Iterable[str]) -> Sequence[Row[Any]]:
+    """Of each task and step the first job that passed and has a trajectory."""
+    mine = (*_of_group(workspace_id, group_id), jobs.c.task_id.in_(list(task_ids)), _PASSED, jobs.c.trajectory_sha256.is_not(None))
+    firsts = select(func.min(jobs.c.created_at)).where(*mine).group_by(jobs.c.task_id, jobs.c.step)
+    return connection.execute(_jobs().where(jobs.c.workspace_id == workspace_id, jobs.c.created_at.in_(firsts))).all()
+
+
+def judged_failures(connection: Connection, workspace_id: str, group_id: str, *, task_ids: Iterable[str]) -> Sequence[Row[Any]]:
+    """(job_id, task_id, step, n_steps, context) of the attempts at these tasks that did not pass and have a verdict."""
+    columns: list[Any] = [jobs.c.job_id, jobs.c.task_id, jobs.c.step, jobs.c.n_steps, verdicts.c.context]
+    query = select(*columns).select_from(jobs.join(verdicts, _SAME_JOB)).where(*_of_group(workspace_id, group_id))
+    return connection.execute(query.where(jobs.c.task_id.in_(list(task_ids)), func.coalesce(~_PASSED, True), ~_TO_DO)).all()
+
+
+def _jobs() -> Select[Any]:
+    joined = jobs.outerjoin(_traces, _OF_TRACE).outerjoin(_archives, _OF_ARCHIVE).outerjoin(verdicts, _SAME_JOB)
+    return select(*_JOB).select_from(joined)
+
+
+# ---- what was found -----------------------------------------------------------------------------------------------------------------
+
+
+def keep(connection: Connection, workspace_id: str, found: Iterable[NewVerdict], *, rules_digest: str, now: int) -> int:
+    """Keep the verdicts on jobs that still hold what was judged, and mark the jobs. Returns how many were kept.
+
+    A job whose row somebody holds is left out: a push changes it, and will have it judged again. To wait for that push here would be to
+    wait for each other, as it in turn waits for the row of this work.
+    """
+    by_id = {verdict.job_id: verdict for verdict in found}
+    mine = (jobs.c.workspace_id == workspace_id, jobs.c.job_id.in_(list(by_id)))
+    rows = connection.execute(select(jobs.c.job_id, jobs.c.fingerprint).where(*mine).with_for_update(skip_locked=True)).all()
+    kept = [by_id[row.job_id] for row in rows if by_id[row.job_id].fingerprint == row.fingerprint]
+    if kept:
+        _mark(connection, workspace_id, kept)
+        _replace(connection, workspace_id, kept, rules_digest=rules_digest, now=now)
+    return len(kept)
+
+
+def _mark(connection: Connection, workspace_id: str, kept: list[NewVerdict]) -> None:
+    names = ("fail_reason", "sub_fail_reason", "reward_valid", "outcome")
+    query = update(jobs).where(jobs.c.workspace_id == workspace_id, jobs.c.job_id == bindparam("b_job_id"))
+    rows = [
+        {"b_job_id": verdict.job_id, **{f"b_{name}": getattr(verdict, name) for name in names}} for verdict in kept if verdict.error is None
+    ]
+    if rows:
+        connection.execute(query.values({name: bindparam(f"b_{name}") for name in names}), rows)
+
+
+def _replace(connection: Connection, workspace_id: str, kept: list[NewVerdict], *, rules_digest: str, now: int) -> None:
+    connection.execute(
+        delete(verdicts).where(verdicts.c.workspace_id == workspace_id, verdicts.c.job_id.in_([verdict.job_id for verdict in kept]))
+    )
+    same = {"workspace_id": workspace_id, "rules_digest": rules_digest, "stale": False, "judged_at": now}
+    names = ("job_id", "fingerprint", "context", "error")
+    connection.execute(insert(verdicts), [{**same, **{name: getattr(verdict, name) for name in names}} for verdict in kept])
+    texts = [
+        {"workspace_id": workspace_id, "job_id": verdict.job_id, "kept": verdict.kept, "shown": verdict.shown}
+        for verdict in kept
+        if verdict.error is None
+    ]
+    if texts:
+        connection.execute(insert(verdict_texts), texts)
+
+
+def counted(connection: Connection, workspace_id: str, group_id: str, *, after: tuple[int, str] | None) -> Sequence[Row[Any]]:
+    """(created_at, job_id, kept) of the next jobs with a verdict on what they hold now, in the order of the job list."""
+    joined = jobs.join(verdicts, _SAME_JOB).join(verdict_texts, _SAME_TEXTS)
+    columns: list[Any] = [jobs.c.created_at, jobs.c.job_id, verdict_texts.c.kept]
+    query = select(*columns).select_from(joined).where(*_of_group(workspace_id, group_id), _FITS)
+    if after is not None:
+        created_at, job_id = after
+        later = or_(jobs.c.created_at > created_at, and_(jobs.c.created_at == created_at, jobs.c.job_id > job_id))
+        query = query.where(later, jobs.c.created_at >= created_at)
+    return connection.execute(query.order_by(jobs.c.created_at, jobs.c.job_id).limit(_PAGE)).all()
+
+
+def group(connection: Connection, workspace_id: str, group_id: str) -> Row[Any] | None:
+    """(name, benchmark, expected, present) of the group; None where it is gone."""
+    mine = (groups.c.workspace_id == workspace_id, groups.c.group_id == group_id)
+    present = select(func.count()).select_from(jobs).where(*_of_group(workspace_id, group_id)).scalar_subquery().label("present")
+    name = func.coalesce(groups.c.given_name, groups.c.name).label("name")
+    columns: list[Any] = [name, groups.c.benchmark, groups.c.expected, present]
+    return connection.execute(select(*columns).where(*mine)).one_or_none()
+
+
+def keep_report(connection: Connection, workspace_id: str, group_id: str, *, shown: bytes, rules_digest: str, now: int) -> None:
+    """Keep the report of the group; nothing for a group that is gone."""
+    mine = (group_reports.c.workspace_id == workspace_id, group_reports.c.group_id == group_id)
+    connection.execute(update(group_reports).where(*mine).values(shown=shown, rules_digest=rules_digest, made_at=now))
+
+
+# ---- reading ------------------------------------------------------------------------------------------------------------------------
+
+
+def of_job(connection: Connection, workspace_id: str, job_id: str) -> Row[Any] | None:
+    """(stale, judged_at, error, rules_digest, shown) of the verdict on what the job holds now."""
+    joined = jobs.join(verdicts, _SAME_JOB).outerjoin(verdict_texts, _SAME_TEXTS)
+    columns: list[Any] = [verdicts.c.stale, verdicts.c.judged_at, verdicts.c.error, verdicts.c.rules_digest, verdict_texts.c.shown]
+    mine = (jobs.c.workspace_id == workspace_id, jobs.c.job_id == job_id, _FITS)
+    return connection.execute(select(*columns).select_from(joined).where(*mine)).one_or_none()
+
+
+def of_group(connection: Connection, workspace_id: str, group_id: str) -> Row[Any] | None:
+    """(made_at, rules_digest, shown) of the group's report; nulls before there is one."""
+    mine = (group_reports.c.workspace_id == workspace_id, group_reports.c.group_id == group_id)
+    columns: list[Any] = [group_reports.c.made_at, group_reports.c.rules_digest, group_reports.c.shown]
+    return connection.execute(select(*columns).where(*mine)).one_or_none()
+
+
+def _of_group(workspace_id: str, group_id: str) -> tuple[ColumnElement[bool], ...]:
+    return jobs.c.workspace_id == workspace_id, jobs.c.group_id == group_id
