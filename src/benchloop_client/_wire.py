@@ -15,7 +15,6 @@ _LONGEST_HEAD = 128 * 1024
 _LONGEST_CHUNK_LINE = 4096
 _FIRST_READ = 64 * 1024
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
-_LINE_END = re.compile(rb"\r?\n")
 _STATUS = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: [^\r\n]*)?")
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\0\r\n]*?)[ \t]*")
 _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\0\r\n]*)?")
@@ -91,15 +90,14 @@ class Wire:
             if status == 101:
                 raise Broken("the server changes the protocol")
         self.served += 1
-        keeps = _keeps(version, headers)
+        keeps, length = _keeps(version, headers), _length(headers.get("content-length"))
+        coding = headers.get("transfer-encoding")
+        if coding is not None and coding.strip().lower() != "chunked":
+            raise Broken(f"transfer coding {coding[:20]!r} is not known")
         if no_body or status in {204, 304}:
             return Answer(self, status, headers, _Length(self, 0), keeps=keeps)
-        coding = headers.get("transfer-encoding")
         if coding is not None:
-            if coding.strip().lower() != "chunked":
-                raise Broken(f"transfer coding {coding[:20]!r} is not known")
-            return Answer(self, status, headers, _Chunks(self), keeps=keeps and "content-length" not in headers)
-        length = _length(headers.get("content-length"))
+            return Answer(self, status, headers, _Chunks(self), keeps=keeps and length is None)
         if length is None:
             return Answer(self, status, headers, _ToTheEnd(self), keeps=False)
         return Answer(self, status, headers, _Length(self, length), keeps=keeps)
@@ -147,10 +145,10 @@ class Wire:
         """One line without its end, of the framing of chunks."""
         raw = self._rest
         while True:
-            match = _LINE_END.search(raw)
-            if match:
-                self._rest = raw[match.end() :]
-                return raw[: match.start()]
+            end = raw.find(b"\r\n")
+            if end >= 0:
+                self._rest = raw[end + 2 :]
+                return raw[:end]
             if len(raw) > _LONGEST_CHUNK_LINE:
                 raise Broken("a line between chunks does not end")
             more = self.receive(_FIRST_READ)
