@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from benchloop_client.client import Client
 from benchloop_client.contract import trajectory as trajectories
 from benchloop_client.contract.resources import DownloadTaskCreate
 from benchloop_client.settings import Flags, load
+from benchloop_client.transfer.bundle import WHOLE_LIMIT
 from tests.support.pushing import Sent, archive, document, push, sha
 from tests.support.served import Served
 
@@ -92,6 +94,18 @@ def test_artifacts_are_the_same_as_job_by_job(work: Work, tmp_path: Path) -> Non
     assert artifacts_of(work, tmp_path / "each", include="*").done == JOBS - 1
     assert tree(tmp_path / "bulk") == tree(tmp_path / "each")
     assert sorted(tree(tmp_path / "bulk")) == [f"g1/g1-{n}/g1-{n}.tgz" for n in range(JOBS) if n != 3]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["first", "between", "last"])
+def test_a_large_archive_may_stand_anywhere_in_the_stream(work: Work, filled: Served, tmp_path: Path, place: int) -> None:
+    noise = random.Random(place).randbytes(WHOLE_LIMIT + 1)
+    contents = [noise if number == place else b"small" for number in range(3)]
+    push(filled, *(Sent(f"g2-{number}", "g2", archive=archive({"a": content})) for number, content in enumerate(contents)))
+    with Destination(tmp_path, layout=Layout(), run="run") as target:
+        report = artifacts.download_group(work, "g2", target, choice=Choice())
+        target.finish()
+    assert report.ok
+    assert tree(tmp_path) == {f"g2/g2-{n}/g2-{n}.tgz": archive({"a": content}) for n, content in enumerate(contents)}
 
 
 def test_what_is_there_is_kept_and_the_rest_comes(work: Work, tmp_path: Path) -> None:

@@ -141,11 +141,10 @@ class _Saver:
         at: int | None = 0
         while at is not None:
             with self._opened(at) as stream:
-                for item in bulk.items_of(self._work, self._origin, stream, seen=self._lines.update):
-                    if not self._take(item):
-                        at = item.end
-                        break
-                else:
+                source = bulk.items_of(self._work, self._origin, stream, seen=self._lines.update)
+                at = next((item.end for item in source if not self._take(item)), None)
+                # A large item may be the last one: there is nothing to ask for behind it.
+                if at == stream.total:
                     at = None
         bulk.check_version(self._origin, self._etag, self._lines.hexdigest())
 
