@@ -101,11 +101,11 @@ def test_a_large_archive_may_stand_anywhere_in_the_stream(work: Work, filled: Se
     noise = random.Random(place).randbytes(WHOLE_LIMIT + 1)
     contents = [noise if number == place else b"small" for number in range(3)]
     push(filled, *(Sent(f"g2-{number}", "g2", archive=archive({"a": content})) for number, content in enumerate(contents)))
-    with Destination(tmp_path, layout=Layout(), run="run") as target:
+    with Destination(tmp_path / "out", layout=Layout(), run="run") as target:
         report = artifacts.download_group(work, "g2", target, choice=Choice())
         target.finish()
     assert report.ok
-    assert tree(tmp_path) == {f"g2/g2-{n}/g2-{n}.tgz": archive({"a": content}) for n, content in enumerate(contents)}
+    assert tree(tmp_path / "out") == {f"g2/g2-{n}/g2-{n}.tgz": archive({"a": content}) for n, content in enumerate(contents)}
 
 
 def test_what_is_there_is_kept_and_the_rest_comes(work: Work, tmp_path: Path) -> None:
