@@ -1,4 +1,4 @@
-"""Reports and weakness reports before the analysis: one stable answer, and wishes that are kept once."""
+"""Reports and weakness reports where no worker has come yet: one stable answer, and wishes that are kept once."""
 
 from __future__ import annotations
 
@@ -42,11 +42,19 @@ def wishes(served: Served) -> list[tuple[Any, ...]]:
 
 def test_before_the_analysis_there_is_an_empty_answer(served: Served) -> None:
     push(served, Sent("j1"))
-    reasons = {"fail_reason": None, "sub_fail_reason": None}
-    assert read(served, "jobs/j1/report") == {"job_id": "j1", "status": "not_analysed", "reports": [], **reasons}
-    assert read(served, "groups/g1/report") == {"group_id": "g1", "status": "not_analysed", "reports": [], **reasons}
-    assert read(served, "jobs/j1/rsi") == {"job_id": "j1", "status": "not_analysed", "report": None}
-    assert read(served, "groups/g1/rsi") == {"group_id": "g1", "status": "not_analysed", "report": None}
+    reasons = {"fail_reason": None, "sub_fail_reason": None, "reports": [], "report": None, "error": None}
+    facts = ("tier", "fault_side", "reward_valid", "says", "wasted_steps", "wasted_seconds", "ruleset_version")
+    verdict = {**dict.fromkeys(facts), "evidence": [], "secondary": []}
+    assert read(served, "jobs/j1/report") == {"job_id": "j1", "status": "queued", **reasons, **verdict}
+    numbers = {"headline": None, "rewards": None, "reasons": [], "findings": []}
+    assert read(served, "groups/g1/report") == {"group_id": "g1", "status": "queued", **reasons, **numbers}
+    assert read(served, "jobs/j1/rsi") == {"job_id": "j1", "status": "queued", "report": None, "error": None}
+    assert read(served, "groups/g1/rsi") == {"group_id": "g1", "status": "queued", "report": None, "error": None}
+
+
+def test_a_group_that_nobody_wished_about_is_not_analysed(served: Served) -> None:
+    served.request("PUT", "/openapi/groups/empty", json={"name": "empty"})
+    assert read(served, "groups/empty/report")["status"] == read(served, "groups/empty/rsi")["status"] == "not_analysed"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -64,7 +72,7 @@ def test_a_wish_is_kept_once(served: Served, kind: str) -> None:
     assert {**first, "requested_at": ""} == {
         "job_id": "j1",
         "kind": kind,
-        "status": "not_analysed",
+        "status": "queued",
         "include_passed": None,
         "requested_at": "",
         "requested_by": "admin",
@@ -118,7 +126,7 @@ def test_a_body_that_does_not_fit_is_refused(served: Served, body: Any) -> None:
 def test_the_client_asks_and_reads(served: Served) -> None:
     push(served, Sent("j1"))
     with Client(load(Flags(host=served.url, api_key=served.key()), environ={})) as client:
-        assert client.job_report("j1")["status"] == client.group_rsi("g1")["status"] == "not_analysed"
+        assert client.job_report("j1")["status"] == client.group_rsi("g1")["status"] == "queued"
         assert client.group_report("g1")["reports"] == [] and client.job_rsi("j1")["report"] is None
         assert client.job_report_trigger("j1") == client.job_report_trigger("j1")
         assert client.group_report_trigger("g1", include_passed=True)["include_passed"] is True
@@ -129,11 +137,10 @@ def test_the_client_asks_and_reads(served: Served) -> None:
 def test_reasons_go_when_the_content_changes(served: Served) -> None:
     push(served, Sent("j1"))
     _say(served, "timeout")
-    assert read(served, "jobs/j1/report")["fail_reason"] == "timeout"
     push(served, Sent("j1"))
     assert read(served, "jobs/j1")["fail_reason"] == "timeout"
     served.request("POST", "/openapi/groups/g1/jobs", json={"jobs": [job("j1", reward=0.5)]})
-    assert read(served, "jobs/j1/report")["fail_reason"] is None
+    assert read(served, "jobs/j1")["fail_reason"] is None
 
 
 def _say(served: Served, reason: str) -> None:
