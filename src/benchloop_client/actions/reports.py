@@ -25,7 +25,7 @@ Text = Callable[[Any], "str | None"]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of report: its `name` in file names, the word for it, and the calls and texts of jobs and of groups."""
+    """One kind of report: its `name` in file names, the word for it, and the calls, texts and columns of jobs and of groups."""
 
     name: str
     word: str
@@ -35,6 +35,9 @@ class Kind:
     trigger_group: Callable[[Client, str, bool], Any]
     job_text: Text
     group_text: Text
+    #: What a table shows of an answer about a job, and about a group.
+    job_columns: tuple[str, ...]
+    group_columns: tuple[str, ...]
 
     @property
     def suffix(self) -> str:
@@ -64,6 +67,8 @@ REPORT = Kind(
     trigger_group=lambda client, group_id, passed: client.group_report_trigger(group_id, include_passed=passed),
     job_text=first_content,
     group_text=first_content,
+    job_columns=("job_id", "status", "fail_reason", "sub_fail_reason", "reward_valid", "tier", "fault_side", "wasted_steps", "says"),
+    group_columns=("group_id", "status", "headline"),
 )
 
 

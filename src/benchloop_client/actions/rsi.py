@@ -28,4 +28,6 @@ RSI = Kind(
     trigger_group=lambda client, group_id, passed: client.group_rsi_trigger(group_id, include_passed=passed),
     job_text=_text_of("report_md"),
     group_text=_text_of("summary_md"),
+    job_columns=("job_id", "status", "report.sibling", "report.report_md"),
+    group_columns=("group_id", "status", "report.headline", "report.tasks"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
@@ -69,12 +70,15 @@ def job_on(session: Session, wanted: ids.Targets, select: selection.Selection) -
     return work.Work(session.client, watch=session.watch, layout=session.layout, selection=select)
 
 
-def print_array(session: Session, wanted: Sequence[str], element: Element, *, rows: Element | None = None) -> int:
+def print_array(
+    session: Session, wanted: Sequence[str], element: Element, *, rows: Element | None = None, columns: tuple[str, ...] = ()
+) -> int:
     """Print one JSON array, an element an id in the order asked for, after all of them are there; list failures; return the exit code.
 
-    The other formats have an element a line, or of a list a line for each of its `rows` (each with its line end).
+    The other formats have an element a line, or of a list a line for each of its `rows` (each with its line end). `columns`: what a table
+    shows where nobody asks for fields.
     """
-    style = session.style
+    style = dataclasses.replace(session.style, columns=columns)
     with gather.Gathered(job(session)) as gathered:
         if style.name == "json":
             report = gathered.collect(wanted, element)

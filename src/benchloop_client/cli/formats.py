@@ -31,10 +31,13 @@ _TEXT = msgspec.json.Decoder(str)
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What was asked for: one of `session.FORMATS`, and the fields to show (none: all)."""
+    """What was asked for: one of `session.FORMATS`, and the fields to show (none: all). A table has `columns` where no fields are asked for
+    (none: as many as fit).
+    """
 
     name: str = "json"
     fields: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,15 +132,16 @@ def _harmless(text: str) -> str:
 
 
 def _table(style: Style, lines: Lines, screen: Screen) -> Iterator[bytes]:
-    columns: Sequence[Path] = () if style.fields else tuple(_columns(lines))
+    chosen = style.fields or style.columns
+    columns: Sequence[Path] = () if chosen else tuple(_columns(lines))
 
     def rows() -> Iterator[list[table.Cell]]:
         for line in lines():
-            raws = picked(line, style.fields) if style.fields else _in_columns(line, columns)
+            raws = picked(line, chosen) if chosen else _in_columns(line, columns)
             yield [table.Cell.of(cell(raw), number=raw[:1].isdigit() or raw[:1] == b"-") for raw in raws]
 
-    names = style.fields or tuple(map(".".join, columns))
-    shown = table.Table(names, rows, keep_all=bool(style.fields), width=screen.width)
+    names = chosen or tuple(map(".".join, columns))
+    shown = table.Table(names, rows, keep_all=bool(chosen), width=screen.width)
     yield from shown.text(colour=screen.colour)
     if shown.left_out:
         screen.say(

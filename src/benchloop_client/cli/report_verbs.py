@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +12,7 @@ from benchloop_client.cli.lazy import lazy
 from benchloop_client.cli.session import Session
 
 if TYPE_CHECKING:
+    from benchloop_client.actions import layout as layouts
     from benchloop_client.actions import reports as actions
     from benchloop_client.actions import selection
 else:
@@ -37,8 +38,13 @@ def _add_get(resource: click.Group, name: str, kind: Callable[[], actions.Kind])
         """Print one JSON array, the server's answer for each group or job."""
         wanted = ask.targets(session, groups, jobs)
         work = ask.job(session)
-        call = kind().of_job if wanted.jobs else kind().of_group
-        return ask.print_array(session, wanted.jobs or wanted.groups, lambda item, layout: actions.element(call, work, item, layout=layout))
+        one = kind()
+        call, columns = (one.of_job, one.job_columns) if wanted.jobs else (one.of_group, one.group_columns)
+
+        def element(item: str, layout: layouts.Layout) -> Iterator[bytes]:
+            return actions.element(call, work, item, layout=layout)
+
+        return ask.print_array(session, wanted.jobs or wanted.groups, element, columns=columns)
 
 
 def _add_download(resource: click.Group, name: str, kind: Callable[[], actions.Kind]) -> None:

@@ -92,6 +92,14 @@ class ErrorCount(Record, frozen=True, kw_only=True):
     graded: int
 
 
+class FailCount(Record, frozen=True, kw_only=True):
+    """Jobs that failed for this reason, as the analysis says."""
+
+    fail_reason: str
+    sub_fail_reason: str | None
+    jobs: int
+
+
 class Tokens(Record, frozen=True, kw_only=True):
     """Tokens as recorded by the source, a job. `input` includes cached ones."""
 
@@ -105,7 +113,7 @@ class Slice(Record, frozen=True, kw_only=True):
 
     `pass_rate`: passed / attempts (an errored attempt did not pass). `pass_rate_graded`: passed / graded. `reward`: primary reward over
     graded jobs. `rewards`: each reward key over the jobs that hold it and whose reward is not known to be invalid. `errors`: most frequent
-    first. `group_id` null: every job that the key can read.
+    first; so are `fail_reasons`, of the jobs that are analysed. `group_id` null: every job that the key can read.
     """
 
     group_id: str | None
@@ -119,6 +127,7 @@ class Slice(Record, frozen=True, kw_only=True):
     reward: Spread
     rewards: dict[str, Spread]
     errors: list[ErrorCount]
+    fail_reasons: list[FailCount] = msgspec.field(default_factory=list)
     tokens: Tokens
     cost_usd: Total
     duration_s: Distribution

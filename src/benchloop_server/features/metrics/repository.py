@@ -68,6 +68,14 @@ def errors(connection: Connection, where: list[ColumnElement[bool]]) -> Sequence
     return connection.execute(query.order_by(count.desc(), _J.error_type)).all()
 
 
+def fail_reasons(connection: Connection, where: list[ColumnElement[bool]]) -> Sequence[Row[Any]]:
+    """(fail_reason, sub_fail_reason, jobs), most frequent first."""
+    names: list[Any] = [_J.fail_reason, _J.sub_fail_reason]
+    count: Any = func.count().label("jobs")
+    query = select(*names, count).where(*where, _J.fail_reason.is_not(None)).group_by(*names)
+    return connection.execute(query.order_by(count.desc(), *names)).all()
+
+
 def rewards(connection: Connection, where: list[ColumnElement[bool]]) -> Sequence[Row[Any]]:
     """(reward_key, n, mean, min, max) over ended jobs whose reward is not known to be invalid."""
     same = and_(job_rewards.c.workspace_id == _J.workspace_id, job_rewards.c.job_id == _J.job_id)

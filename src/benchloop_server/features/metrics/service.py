@@ -12,6 +12,7 @@ from benchloop_client.contract.summaries import (
     ErrorCount,
     EvalSummary,
     EvalTasks,
+    FailCount,
     GroupMetrics,
     JobMetrics,
     JobStats,
@@ -128,6 +129,10 @@ def _slice(connection: Connection, where: list[Any]) -> dict[str, Any]:
         "errors": [
             ErrorCount(error_type=error.error_type, jobs=error.jobs, graded=int(error.graded))
             for error in repository.errors(connection, where)
+        ],
+        "fail_reasons": [
+            FailCount(fail_reason=row.fail_reason, sub_fail_reason=row.sub_fail_reason, jobs=row.jobs)
+            for row in repository.fail_reasons(connection, where)
         ],
         "tokens": Tokens(**{name: shapes.total(row, name) for name in ("input", "cached", "output")}),
         "cost_usd": shapes.total(row, "cost_usd"),
