@@ -13,6 +13,8 @@ from benchloop_client._retry import Stop, pause_of
 START, CEILING = 8, 64
 #: Answers count as equally fast up to this factor of the fastest window seen, and two milliseconds more.
 _FLAT, _SLACK = 1.4, 0.002
+#: From this factor on they are slow. The fastest window is forgotten bit by bit.
+_SLOW, _FORGETS = 1.8, 1.001
 #: A width at which answers became slow is not tried again for so many windows.
 _AVOID = 20
 _TICK = 0.1
@@ -138,10 +140,10 @@ class Gate:
             return
         if mean <= window.fastest * _FLAT + _SLACK:
             self._grow()
-        elif mean > window.fastest * 2 and self._width > START:
+        elif mean > window.fastest * _SLOW and self._width > START:
             window.slow_at, window.past, self._careful = self._width, 0, True
             self._width = max(START, self._width // 2)
-        window.fastest = min(mean, window.fastest * 1.01)
+        window.fastest = min(mean, window.fastest * _FORGETS)
 
     def _grow(self) -> None:
         wider = self._width + max(1, self._width // 8) if self._careful else self._width * 2

@@ -256,6 +256,29 @@ def test_row_10_three_processes_share_an_output_directory(server: Scripted, tmp_
     assert leftovers(out) == []
 
 
+def test_a_large_file_over_a_slow_line_comes_over_several_connections(server: Scripted, fetch: Fetch, out: Path) -> None:
+    file = File(server, data=made(6, 33 << 20))
+    file.piece, file.pause = 1 << 18, 0.03
+    assert fetch().ok
+    assert target(out).read_bytes() == file.data
+    asked = [seen.headers["range"] for seen in server.asked("/download") if "range" in seen.headers]
+    assert asked
+    assert all(_RANGE.fullmatch(text)[2] for text in asked)  # type: ignore[index]
+    assert leftovers(out) == []
+
+
+def test_row_12_a_large_file_whose_end_never_comes_is_not_named(server: Scripted, fetch: Fetch, out: Path) -> None:
+    file = File(server, data=made(7, 33 << 20))
+    broken(file, fetch, at=16 << 20)
+    file.refuse = Answer(206, b"", {"ETag": file.etag, "Content-Range": "bytes 1-2/3"}, reset=True)
+    assert not fetch().ok
+    assert not target(out).exists()
+    file.refuse = None
+    assert fetch().ok
+    assert target(out).read_bytes() == file.data
+    assert file.volume <= 17 << 20 | 1 << 22
+
+
 def test_row_11_a_good_file_stays_until_the_new_one_is_whole(server: Scripted, fetch: Fetch, out: Path) -> None:
     file = File(server)
     assert fetch().ok

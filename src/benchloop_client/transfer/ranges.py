@@ -80,8 +80,7 @@ class Filling:
             if hole is None:
                 time.sleep(_WAIT)
                 continue
-            with self._open(hole.start, hole.end) as pieces:
-                self._fill(hole, pieces, leads=True)
+            self._fill_from(hole, leads=True)
 
     def _fill(self, hole: Hole, pieces: Pieces, *, leads: bool = False) -> None:
         """Write `pieces` into the hole until it is full, or give the rest back."""
@@ -97,10 +96,7 @@ class Filling:
                     self._mark()
                     self._look()
         finally:
-            with self._lock:
-                self._active.remove(hole)
-                if hole.size > 0:
-                    self._waiting.insert(0, hole)
+            self._give_back(hole)
 
     def _write(self, hole: Hole, piece: bytes | memoryview, *, hashes: bool) -> None:
         self._part.write_at(piece, hole.start, hashes=hashes)
@@ -143,16 +139,20 @@ class Filling:
             # What it had taken waits again, for the thread that leads: that fails in the same way if it has to.
             self._grows = False
 
-    def _fill_from(self, hole: Hole) -> None:
+    def _fill_from(self, hole: Hole, *, leads: bool = False) -> None:
         try:
-            opened = self._open(hole.start, hole.end)
-        except BaseException:
-            with self._lock:
+            with self._open(hole.start, hole.end) as pieces:
+                self._fill(hole, pieces, leads=leads)
+        finally:
+            self._give_back(hole)
+
+    def _give_back(self, hole: Hole) -> None:
+        """What was not filled waits for another; nothing happens for a hole that was given back before."""
+        with self._lock:
+            if any(active is hole for active in self._active):
                 self._active.remove(hole)
-                self._waiting.insert(0, hole)
-            raise
-        with opened as pieces:
-            self._fill(hole, pieces)
+                if hole.size > 0:
+                    self._waiting.insert(0, hole)
 
     def _missing(self) -> list[Hole]:
         return [hole for hole in (*self._active, *self._waiting) if hole.size > 0]
