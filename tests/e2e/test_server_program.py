@@ -104,7 +104,7 @@ def test_a_newer_database_is_left_alone(tmp_path: Path) -> None:
 def test_it_stops_at_once_although_somebody_is_still_reading(tmp_path: Path, number: signal.Signals) -> None:
     server = Server(tmp_path / "data").start()
     try:
-        key = server.key_of_command()
+        key = server.key()
         idle = socket.create_connection(("127.0.0.1", int(server.port)))
         half = socket.create_connection(("127.0.0.1", int(server.port)))
         half.sendall(f"POST /openapi/uploads HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\nContent-Length: 1000\r\n\r\nabc".encode())
@@ -129,7 +129,7 @@ def test_another_address_comes_with_a_warning(tmp_path: Path) -> None:
 
 def test_the_address_is_one_stable_line(tmp_path: Path) -> None:
     server = Server(tmp_path / "data").start()
-    assert _status(server, server.key_of_command()) == 200
+    assert _status(server, server.key()) == 200
     server.stop()
     assert [line for line in server.log if line.strip()] == [f"benchloop-server: listening on http://127.0.0.1:{server.port}\n"]
 
