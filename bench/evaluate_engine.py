@@ -144,7 +144,9 @@ def _quotes(data: Data) -> Line:
     quotes = [(job, one) for _, found in _there(data) for job, made in found for one in cited(made)]
     quotes += [(run.job, one) for run in data.who_and_when for one in cited(run.made)]
     right = sum(is_verbatim(one, job) for job, one in quotes)
-    return Line("all", "quotes found word for word where they are said to stand", f"{right:,} of {len(quotes):,}", "", "all", right == len(quotes))
+    return Line(
+        "all", "quotes found word for word where they are said to stand", f"{right:,} of {len(quotes):,}", "", "all", right == len(quotes)
+    )
 
 
 def _times(data: Data) -> Iterator[Line]:

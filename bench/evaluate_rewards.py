@@ -81,12 +81,17 @@ def answer_of(made: JobAnalysis) -> str | None:
 def _faults(kimi: list[Analysed]) -> Iterator[Line]:
     wanted = {
         "grading that never began": ({job.job_id for job, _ in kimi if never_began(job)}, {"verifier-bootstrap-failed"}),
-        "grading that was stopped": ({job.job_id for job, _ in kimi if job.facts.error_type == "VerifierTimeoutError"}, {"verifier-timeout"}),
+        "grading that was stopped": (
+            {job.job_id for job, _ in kimi if job.facts.error_type == "VerifierTimeoutError"},
+            {"verifier-timeout"},
+        ),
         "agents out of time": ({job.job_id for job, _ in kimi if job.facts.error_type == "AgentTimeoutError"}, {"wall-clock-timeout"}),
     }
     for question, (truth, names) in wanted.items():
         found = {job.job_id for job, made in kimi if names & rules(made)}
-        noted = {job.job_id for job, _ in kimi if job.job_id in truth and job.facts.error_type is not None and not _elsewhere(question, job)}
+        noted = {
+            job.job_id for job, _ in kimi if job.job_id in truth and job.facts.error_type is not None and not _elsewhere(question, job)
+        }
         ours = f"{len(found & truth)} of {len(truth)}, {len(found - truth)} invented"
         trivial = f"exception field alone: {len(noted)} of {len(truth)}"
         yield Line(KIMI, question, ours, trivial, "all, none invented", found == truth, {"found": len(found & truth), "of": len(truth)})

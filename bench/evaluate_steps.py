@@ -23,7 +23,9 @@ WHO = "who-and-when"
 #: First targets of the plan: with the actions that the task asks for at hand, and without them.
 WITH_ACTIONS, WITHOUT_ACTIONS = 0.31, 0.24
 #: Words with which a report would claim to know where a failure began.
-CLAIMS = re.compile(r"\broot cause|\bcaused by\b|\bthe cause (?:is|was)\b|\bwent wrong (?:in|at) step\b|\bmistake (?:is|was) made\b", re.IGNORECASE)
+CLAIMS = re.compile(
+    r"\broot cause|\bcaused by\b|\bthe cause (?:is|was)\b|\bwent wrong (?:in|at) step\b|\bmistake (?:is|was) made\b", re.IGNORECASE
+)
 NOT_HELD_OUT = (
     "AgentRx's 29 retail runs were looked at while it was chosen which call a label cites first, so their figures are not held out: "
     "expect less on other runs."
@@ -49,7 +51,9 @@ def mapping(data: Data) -> str:
 
 def first_cited(made: JobAnalysis, prefix: str = "") -> int | None:
     """The first step that the verdict, else a label beside it, cites; of rules whose name begins so."""
-    return next((one.step_id for found in labels(made) for one in found if one.rule_id.startswith(prefix) and one.step_id is not None), None)
+    return next(
+        (one.step_id for found in labels(made) for one in found if one.rule_id.startswith(prefix) and one.step_id is not None), None
+    )
 
 
 def claims(text: str) -> str | None:
@@ -67,8 +71,6 @@ def blames_step(made: JobAnalysis) -> bool:
 def report_of(made: JobAnalysis) -> str:
     """The page of a job that failed."""
     return job_markdown(job_report(made, Facts(task_id=made.job_id, status="completed", reward=0.0)))
-
-
 
 
 # ---- AgentRx ------------------------------------------------------------------------------------------------------------------------
@@ -160,14 +162,18 @@ def _who_and_when(runs: list[Blamed]) -> Iterator[Line]:
     last = sum(run.root == _messages(run) - 1 for run in runs)
     beats = score.exact > constant
     trivial = f"step {best}: {share(constant, len(runs))}; last: {part(last, len(runs))}; random: {percent(_chance(runs))}"
-    yield Line(WHO, "step at fault", str(score), trivial, "above every constant, else not shown", None, {"exact": score.exact, "beats": beats})
+    yield Line(
+        WHO, "step at fault", str(score), trivial, "above every constant, else not shown", None, {"exact": score.exact, "beats": beats}
+    )
     named = sum(speaker_of(run.job, first_cited(run.made)) == run.who for run in runs)
     frequent = sum(_busiest(run) == run.who for run in runs)
     trivial = f"who speaks most: {share(frequent, len(runs))}"
     yield Line(WHO, "agent at fault", share(named, len(runs)), trivial, "above it, else not shown", None, {"named": named})
     shown = [run.job.job_id for run in runs if blames_step(run.made)]
     met = not shown or (beats and named > frequent)
-    yield Line(WHO, "reports that blame a step or claim a cause", f"{len(shown)} of {len(runs)}", "", "0 unless above both", met, {"jobs": shown})
+    yield Line(
+        WHO, "reports that blame a step or claim a cause", f"{len(shown)} of {len(runs)}", "", "0 unless above both", met, {"jobs": shown}
+    )
 
 
 def _chance(runs: Sequence[Blamed]) -> float:

@@ -75,7 +75,10 @@ class Shell:
                 process = subprocess.Popen(
                     command, cwd=self.folder, env=dict(self.env), stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
                 )
-                peak = _watched(process)
+                try:
+                    peak = _watched(process)
+                finally:
+                    _end(process)
             if process.returncode:
                 raise Failed(f"{line[:200]} ended with {process.returncode}: …{said.read_text('utf-8', 'replace')[-1000:]}")
             took = json.loads(report.read_text("ascii"))
@@ -95,10 +98,16 @@ def _watched(process: subprocess.Popen[bytes]) -> int:
     while process.poll() is None:
         peak = max(peak, sum(_resident(pid) for pid in _below(process.pid)))
         if time.monotonic() > end:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _end(process)
         time.sleep(_POLL)
     return peak
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Leave nothing of a command behind."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(20)
 
 
 def _below(pid: int) -> Iterator[int]:

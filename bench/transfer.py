@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -66,6 +67,7 @@ DURABILITY = {
 def main() -> int:
     """Measure the cases, print each row as it comes and the table at the end; 1 when a target is missed."""
     given = _arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that servers and temporary data go away as with Ctrl-C
     began = time.monotonic()
     lacking = missing(*_TOOLS)
     _say(
