@@ -238,11 +238,12 @@ def test_row_9_everything_had_arrived_and_only_the_name_was_missing(work: Work, 
                 self.cut = 10
             return super()._cut(stream)
 
-    with Second(work.client.settings) as second:
+    second = Second(work.client.settings)
+    with second:
         other = Work(second)
         _TASKS[id(other)] = _task(work)
         assert not run(other, tmp_path / "broken", of_task).ok
         assert run(other, tmp_path / "broken", of_task).ok
         # Of the trajectories nothing came again.
-        assert second.lengths[2] == 0  # a 304
+        assert second.lengths[2] == 0
     assert tree(tmp_path / "broken") == tree(tmp_path / "clean")
