@@ -61,7 +61,7 @@ class Eager(Server):
 
     def packed(self, group_id: str) -> bool:
         """Whether the group's work is done."""
-        return self.rows(f"SELECT state FROM work WHERE key = '{group_id}'") == ["done"]
+        return self.rows(f"SELECT state FROM work WHERE kind = 'pack' AND key = '{group_id}'") == ["done"]
 
 
 def _is_alive(pid: int) -> bool:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import time
 
 from benchloop_server.adapters.engine_rows import RowEngine
+from benchloop_server.kit.blobs import BlobStore
 from benchloop_server.kit.clock import system_clock
 from benchloop_server.kit.hands import Hands
 from benchloop_server.kit.services import Services
@@ -24,3 +27,16 @@ def work_off(services: Services, *, hands: Hands | None = None, name: str = "w1"
         done += 1
     engine.leave()
     return done
+
+
+def dies_of_x(_blobs: BlobStore, task: bytes) -> bytes:
+    """Capital letters; `x` ends the process."""
+    if task == b"x":
+        os._exit(9)
+    return task.upper()
+
+
+def sleeps(_blobs: BlobStore, task: bytes) -> bytes:
+    """Takes so many seconds."""
+    time.sleep(float(task))
+    return task

@@ -12,8 +12,13 @@ from benchloop_client.actions.layout import Layout
 from benchloop_client.actions.lists import OnPage, Query
 from benchloop_client.actions.report import Report
 from benchloop_client.actions.work import Work
+from benchloop_client.errors import UsageError
 
 __all__ = ["JOBS", "Query", "download", "element", "rows"]
+
+
+#: Filters that every server knows.
+_DOCUMENTED = frozenset({"template", "status", "instance_id"})
 
 
 class _Jobs:
@@ -22,10 +27,18 @@ class _Jobs:
     label = "job"
 
     def page(self, work: Work, group_id: str, query: Query) -> Any:
-        return work.client.jobs_page(group_id, skip=query.skip, limit=query.limit, filters=dict(query.filters))
+        return work.client.jobs_page(group_id, skip=query.skip, limit=query.limit, filters=_known(work, query))
 
     def listing(self, work: Work, group_id: str, query: Query, on_page: OnPage | None) -> paging.Listing:
-        return paging.all_jobs(work.client, group_id, page_size=query.rows_a_request(work), filters=dict(query.filters), on_page=on_page)
+        return paging.all_jobs(work.client, group_id, page_size=query.rows_a_request(work), filters=_known(work, query), on_page=on_page)
+
+
+def _known(work: Work, query: Query) -> dict[str, Any]:
+    """The filters, if the server knows them: an older one would leave out what it does not know, and answer with other jobs."""
+    more = sorted(name for name, value in query.filters.items() if value and name not in _DOCUMENTED)
+    if more and not work.client.has("filters"):
+        raise UsageError(f"the server cannot filter jobs by {', '.join(more)}")
+    return dict(query.filters)
 
 
 #: The job list, for `lists`.

@@ -283,12 +283,22 @@ def zip_level_option() -> Decorator:
 
 
 def job_filter_options() -> Decorator:
-    """`--template`, `--status` and `--instance-id` of the job list as one argument `filters`."""
+    """`--template`, `--status`, `--instance-id` and what the analysis found of the job list as one argument `filters`."""
     names = ("template", "status", "instance_id")
     texts = [
         click.option(f"--{name.replace('_', '-')}", metavar="TEXT", help=f"Only jobs with this {name.partition('_')[0]}.") for name in names
     ]
-    return _bundle("filters", dict, names, *texts)
+    found = ("fail_reason", "sub_fail_reason", "reward_valid")
+    texts += [
+        click.option("--fail-reason", metavar="A,B", help="Only jobs that failed for one of these reasons."),
+        click.option("--sub-fail-reason", metavar="A,B", help="Only jobs that failed for one of these sub-reasons."),
+        click.option("--reward-valid", type=click.BOOL, metavar="true|false", help="Only jobs whose reward is valid, or is not."),
+    ]
+    return _bundle("filters", _given, (*names, *found), *texts)
+
+
+def _given(**filters: Any) -> dict[str, Any]:
+    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in filters.items() if value not in {None, ""}}
 
 
 def task_filter_options() -> Decorator:

@@ -9,6 +9,8 @@ import msgspec
 Status = Literal["pending", "running", "completed", "cancelled"]
 State = Literal["new", "updated", "unchanged"]
 UploadKind = Literal["trajectory", "archive", "media"]
+#: The name in a job's `meta` of what is wrong with a trajectory that was written and cannot be read: `PLACE: REASON`.
+TRAJECTORY_PROBLEM = "trajectory_problem"
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,6 +160,7 @@ class DownloadTaskCreate(Sent, frozen=True, kw_only=True):
     error_type: str | None = None
     reward_valid: bool | None = None
     fail_reason: str | None = None
+    sub_fail_reason: str | None = None
 
 
 # ---- push: what the server answers --------------------------------------------------------------------------------------------------

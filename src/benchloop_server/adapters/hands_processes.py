@@ -9,6 +9,7 @@ import queue
 import struct
 import subprocess
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -54,6 +55,8 @@ class _Crew:
         self._count, self._environ = count, environ
         self._free: queue.SimpleQueue[subprocess.Popen[bytes] | None] = queue.SimpleQueue()
         self._all: list[subprocess.Popen[bytes]] = []
+        self._starting = threading.Lock()
+        self._dismissed = False
         for _ in range(count):
             self._free.put(None)
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="hand")
@@ -72,8 +75,10 @@ class _Crew:
     def dismiss(self) -> None:
         """End them, whatever they are at."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        for process in self._all:
-            process.kill()
+        with self._starting:
+            self._dismissed = True
+            for process in self._all:
+                process.kill()
         self._threads.shutdown()
         for process in self._all:
             process.wait()
@@ -86,18 +91,23 @@ class _Crew:
         process = self._free.get() or self._start()
         answer = None
         try:
-            answer = _exchange(process, message)
+            answer = None if process is None else _exchange(process, message)
         except OSError:
+            assert process is not None
             process.kill()
         finally:
             self._free.put(process if answer is not None else None)
         return answer
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes] | None:
+        """A new one; None where all are being dismissed."""
         command = [sys.executable, "-m", "benchloop_server.hand"]
         environ = {**self._environ, "PYTHONSAFEPATH": "1"}
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
-        self._all.append(process)
+        with self._starting:
+            if self._dismissed:
+                return None
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
+            self._all.append(process)
         return process
 
 

@@ -1,4 +1,6 @@
-"""Round every request: an id, the security headers, and one line in the access log, which never holds a key. HEAD is GET without a body."""
+"""Round every request: an id, security headers, digests of JSON, and a line in the access log that never holds a key. HEAD is GET without
+a body.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,8 @@ from typing import Any
 import structlog
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
+
+from benchloop_server.http.digests import Sealing, compared
 
 #: Set in the scope of a GET that was asked as HEAD: nobody will see its body, so that it need not be made.
 HEAD = "benchloop_head"
@@ -37,6 +41,7 @@ class Frame:
         request_id = secrets.token_hex(8)
         scope["benchloop_request_id"] = request_id  # type: ignore[typeddict-unknown-key]
         record: dict[str, Any] = {"status": 0, "bytes": 0}
+        sent = send if scope["method"] == "HEAD" else Sealing(send)
         begun = time.perf_counter()
 
         async def framed(message: Message) -> None:
@@ -45,11 +50,11 @@ class Frame:
                 message["headers"] = _with_headers(list(message["headers"]), request_id)
             elif message["type"] == "http.response.body":
                 record["bytes"] += len(message["body"])
-            await send(message)
+            await sent(message)
 
         inner: Any = {**scope, "method": "GET", HEAD: True} if scope["method"] == "HEAD" else scope
         try:
-            await self.app(inner, receive, framed)
+            await self.app(inner, compared(scope["headers"], receive), framed)
         finally:
             milliseconds = round((time.perf_counter() - begun) * 1000, 1)
             _log.info("request", id=request_id, method=scope["method"], path=scope["path"], ms=milliseconds, **record)

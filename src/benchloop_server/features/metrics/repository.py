@@ -72,7 +72,7 @@ def fail_reasons(connection: Connection, where: list[ColumnElement[bool]]) -> Se
     """(fail_reason, sub_fail_reason, jobs), most frequent first."""
     names: list[Any] = [_J.fail_reason, _J.sub_fail_reason]
     count: Any = func.count().label("jobs")
-    query = select(*names, count).where(*where, _J.fail_reason.is_not(None)).group_by(*names)
+    query: Select[Any] = select(*[*names, count]).where(*where, _J.fail_reason.is_not(None)).group_by(*names)
     return connection.execute(query.order_by(count.desc(), *names)).all()
 
 
