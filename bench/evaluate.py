@@ -53,8 +53,7 @@ def scored(data: Data, only: list[str]) -> tuple[list[Line], list[str]]:
     for name in only:
         _say(f"{name} …")
         try:
-            for row in PARTS[name](data):
-                rows.append(row)
+            rows.extend(PARTS[name](data))
         except Absent as error:
             notes.append(f"Left out of {name}: {error}.")
     if "steps" in only:

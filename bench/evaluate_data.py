@@ -1,4 +1,4 @@
-"""The annotated data that the analysis is scored on, read into what the analysis takes, with what people or the makers say about each run."""
+"""The annotated data that the analysis is scored on, read into what the analysis takes, with what is known about each run."""
 
 from __future__ import annotations
 

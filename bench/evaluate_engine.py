@@ -1,4 +1,4 @@
-"""Scores of the engine as a whole: labels of tau-bench, alarms on passes, what stays unknown, tiers, quotes, and the time that events take."""
+"""Scores of the engine as a whole: labels of tau-bench, alarms on passes, what stays unknown, tiers, quotes, and the time of events."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -73,7 +74,7 @@ def reckoned(job: JobInput) -> str:
 
 def _done(messages: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """Changes that the service accepted: the answer follows the call."""
-    for message, answer in zip(messages, messages[1:], strict=False):
+    for message, answer in pairwise(messages):
         for call in message.get("tool_calls") or ():
             function = call["function"]
             if _changes(function["name"]) and answer["role"] == "tool" and not str(answer["content"]).startswith("Error"):
@@ -121,8 +122,12 @@ def _there(data: Data) -> Iterator[tuple[str, list[Analysed]]]:
 def _unknown(data: Data) -> Line:
     told = [made for _, found in _there(data) for job, made in found if job.document is not None and made.verdict.fail_reason is not None]
     count = sum(made.verdict.fail_reason == "unknown" for made in told)
-    trivial = "never abstain: 0 of them, and a residual label says as little"
-    return Line("all", "failed with a trajectory, and unknown", share(count, len(told)), trivial, "≤ 15 %", count <= UNKNOWN * len(told))
+    residual = sum(made.verdict.tier == "D" and made.verdict.fail_reason != "unknown" for made in told)
+    chats = [run.made.verdict.fail_reason == "unknown" for run in data.who_and_when]
+    apart = f"Who&When, talk without a call or a grading, apart: {sum(chats)} of {len(chats)}"
+    ours = f"{share(count, len(told))}; residual (tier D): {residual}; {apart}"
+    values = {"unknown": count, "of": len(told), "residual": residual}
+    return Line("all read as runs", "failed with a trajectory, and unknown", ours, "", "≤ 15 %", count <= UNKNOWN * len(told), values)
 
 
 def _tiers(data: Data) -> Iterator[Line]:
@@ -136,7 +141,8 @@ def _tiers(data: Data) -> Iterator[Line]:
         own = [(truth, answer) for told, truth, answer in failed if told == tier]
         kept += own
         right, all_right = (sum(truth == answer for truth, answer in some) for some in (own, kept))
-        ours = f"{share(right, len(own))} right; with the tiers before it {part(len(kept), len(failed))} covered, {part(all_right, len(kept))} right"
+        so_far = f"with the tiers before it {part(len(kept), len(failed))} covered, {part(all_right, len(kept))} right"
+        ours = f"{share(right, len(own))} right; {so_far}"
         yield Line("harbor, both", f"verdicts of tier {tier}", ours, values={"right": right, "of": len(own), "failed": len(failed)})
 
 

@@ -1,4 +1,4 @@
-"""Scores on runs whose truth is known by how they were made or from raw logs: rewards that mean nothing, limits, faults around the agent."""
+"""Scores on runs whose truth is known from how they were made or from raw logs: rewards that mean nothing, limits, other faults."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def has_report(job: JobInput) -> bool:
 
 
 def truth_of(job: JobInput) -> str:
-    """The class of a job by its raw record: grading that never began or was stopped, a limit, a fault around the agent, a pass, or the agent."""
+    """The class of a job by its raw record: a grading that never began or was stopped, a limit, another fault, a pass, or the agent."""
     error = job.facts.error_type or ""
     if never_began(job) or error.startswith(("Verifier", "AddTestsDir", "RewardFile")):
         return GRADING

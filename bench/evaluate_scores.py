@@ -70,8 +70,8 @@ def located(runs: Iterable[Located]) -> Steps:
     """Score answers; a run without an answer counts as not found."""
     listed = list(runs)
     away = [run.answer - run.truth for run in listed if run.answer is not None]
-    near = [sum(abs(distance) <= most for distance in away) for most in (0, 1, 3)]
-    return Steps(len(listed), len(away), *near, bias=statistics.fmean(away) if away else None)
+    exact, within_1, within_3 = (sum(abs(distance) <= most for distance in away) for most in (0, 1, 3))
+    return Steps(len(listed), len(away), exact, within_1, within_3, statistics.fmean(away) if away else None)
 
 
 def by_chance(runs: Iterable[Located]) -> float:
@@ -102,7 +102,7 @@ def bootstrap(pairs: Sequence[Pair], statistic: Callable[[Sequence[Pair]], float
     """
     if not pairs:
         raise ValueError("nothing to draw from")
-    dice = Random(seed)  # noqa: S311 - a seeded draw, no secret
+    dice = Random(seed)
     drawn = sorted(statistic(dice.choices(pairs, k=len(pairs))) for _ in range(RESAMPLES))
     tail = (1 - LEVEL) / 2
     return drawn[int(tail * RESAMPLES)], drawn[min(RESAMPLES - 1, int((1 - tail) * RESAMPLES))]

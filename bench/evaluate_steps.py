@@ -27,8 +27,10 @@ CLAIMS = re.compile(
     r"\broot cause|\bcaused by\b|\bthe cause (?:is|was)\b|\bwent wrong (?:in|at) step\b|\bmistake (?:is|was) made\b", re.IGNORECASE
 )
 NOT_HELD_OUT = (
-    "AgentRx's 29 retail runs were looked at while it was chosen which call a label cites first, so their figures are not held out: "
-    "expect less on other runs."
+    "AgentRx's 29 retail runs were looked at while it was chosen what a label cites first, so their figures are not held out: expect less "
+    "on other runs. Three of the hits in both rows are one miscount (`count-without-source`) that one customer met in three runs; "
+    "without them the rows have 9 and 6 of 29, and the second is not above the first change or handover. Which action is cited when nobody "
+    "knows what was asked for was chosen on the failed runs of tau-bench airline, which AgentRx did not mark."
 )
 _CHANGES = ("write", "delete")
 Answer = Callable[[Blamed], "int | None"]
@@ -108,8 +110,10 @@ def _trivial(runs: list[Blamed]) -> dict[str, str]:
     answers: dict[str, Answer] = {
         "middle": lambda run: _messages(run) // 2,
         "last": lambda run: _messages(run) - 1,
-        "first change": lambda run: next(iter(_changes(run)), None),
-        "first change not asked for": _first_not_asked_for,
+        "first change": lambda run: _first(run, _CHANGES),
+        "first change or handover": lambda run: _first(run, (*_CHANGES, "ask")),
+        "first change not asked for": lambda run: _first(run, _CHANGES, _asked(run)),
+        "first change or handover not asked for": lambda run: _first(run, (*_CHANGES, "ask"), _asked(run)),
     }
     return {name: _short(located(_answers(runs, answer))) for name, answer in answers.items()}
 
@@ -127,25 +131,17 @@ def _messages(run: Blamed) -> int:
     return 1 + max(int(step["extra"]["message_index"]) for step in steps)
 
 
-def _changes(run: Blamed) -> Iterator[int]:
+def _first(run: Blamed, kinds: Sequence[str], but: Sequence[tuple[str, Any]] = ()) -> int | None:
+    """The first call of these kinds, refused ones too, that is none of `but`."""
     for event in run.made.trajectory.events if run.made.trajectory is not None else ():
-        found = message_of(run.job, event.step_id) if event.kind in _CHANGES else None
-        if found is not None:
-            yield found
-
-
-def _first_not_asked_for(run: Blamed) -> int | None:
-    asked = [(action["name"], action["kwargs"]) for action in _asked(run)]
-    for event in run.made.trajectory.events if run.made.trajectory is not None else ():
-        if event.kind in _CHANGES and (event.tool, event.arguments) not in asked:
+        if event.tool is not None and event.kind in kinds and (event.tool, event.arguments) not in but:
             return message_of(run.job, event.step_id)
     return None
 
 
-def _asked(run: Blamed) -> list[dict[str, Any]]:
+def _asked(run: Blamed) -> list[tuple[str, Any]]:
     file = next(file for file in run.job.files if file.path == "trial.json")
-    found: list[dict[str, Any]] = json.loads(file.text)["info"]["task"]["actions"]
-    return found
+    return [(action["name"], action["kwargs"]) for action in json.loads(file.text)["info"]["task"]["actions"]]
 
 
 def _shape(made: JobAnalysis) -> str:

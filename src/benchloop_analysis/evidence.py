@@ -67,8 +67,8 @@ def of_step(rule_id: str, event: Event) -> Evidence:
 
 
 def of_fact(rule_id: str, facts: Facts, name: str) -> Evidence:
-    """A fact by its name; a value that is no text as JSON."""
-    text = _as_text(getattr(facts, name))
+    """A fact by its name, `meta.NAME` for one of the source's own; a value that is no text as JSON."""
+    text = _fact_text(facts, name)
     return Evidence(rule_id=rule_id, source="fact", field=name, start=0, quote=text[:LONGEST])
 
 
@@ -103,7 +103,7 @@ def line_at(text: str, at: int) -> tuple[int, str]:
 def source_text(evidence: Evidence, job: JobInput) -> str | None:
     """The text that the evidence cites, None where the job has no such place."""
     if evidence.source == "fact":
-        return _as_text(getattr(job.facts, evidence.field, None))
+        return _fact_text(job.facts, evidence.field)
     if evidence.source == "file":
         return next((file.text for file in job.files if file.path == evidence.field), None)
     steps = (job.document or {}).get("steps") or ()
@@ -129,6 +129,12 @@ def _field_text(step: Mapping[str, Any], field: str) -> str | None:
     if isinstance(value, list) and (field == "message" or field.endswith(".content")):
         return content_text(value)
     return _as_text(value)
+
+
+def _fact_text(facts: Facts, name: str) -> str:
+    field, _, key = name.partition(".")
+    value = getattr(facts, field, None)
+    return _as_text(value.get(key) if key and isinstance(value, Mapping) else value)
 
 
 def _as_text(value: Any) -> str:

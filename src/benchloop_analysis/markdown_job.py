@@ -53,7 +53,8 @@ def _verdict(report: JobReport) -> str:
     unknown = report.fail_reason == UNKNOWN
     known = f"Known from {words.TIERS[report.tier]} (tier {report.tier})." if report.tier is not None and not unknown else ""
     side = f"Side: {words.SIDES[report.fault_side]}." if report.fault_side is not None and report.fault_side != UNKNOWN else ""
-    said = f"**{inline(report.says)}** {inline(words.reason(report.fail_reason))}"
+    doubted = report.fault_side == UNKNOWN and not unknown
+    said = f"**{inline(report.says)}** {inline(words.DOUBTED if doubted else words.reason(report.fail_reason))}"
     return f"{said}\n\nReason: {code(report.fail_reason)}{sub}. {' '.join(filter(None, (side, known)))} {_reward(report)}".rstrip()
 
 

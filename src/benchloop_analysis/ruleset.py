@@ -13,12 +13,12 @@ import msgspec
 import yaml  # type: ignore[import-untyped, unused-ignore]
 
 from benchloop_analysis import packaged
-from benchloop_analysis.matchers import failing_calls, integrity, limits, process, recorded, task
+from benchloop_analysis.matchers import bridge, failing_calls, integrity, limits, process, recorded, task, told
 from benchloop_analysis.matchers.registry import CONDITIONS, MATCHERS, Params
 from benchloop_analysis.records import FaultSide, Tier
 
 #: The modules whose import registers the matchers.
-MODULES = (failing_calls, integrity, limits, process, recorded, task)
+MODULES = (bridge, failing_calls, integrity, limits, process, recorded, task, told)
 _PLACE = re.compile(r"^(?P<problem>.*?)(?: - at (?:`key` in )?`\$(?P<path>.*)`)?$", re.DOTALL)
 _STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+|\.\.\.)\]")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,79}\Z")
@@ -43,7 +43,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """One rule. `when` names conditions that all have to hold, `match` a matcher and `with` its parameters.
 
     `says` is a sentence with places such as `{times}`. `reward: invalid`: where it fires the reward means nothing. `source`: where the rule
-    comes from. `map`: what it is called in other taxonomies.
+    comes from. `map`: what it is called in other taxonomies. `doubts`: reasons whose side is not known where it fires.
     """
 
     id: str
@@ -59,6 +59,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     reward: Literal["invalid"] | None = None
     fault_side: FaultSide | None = None
     map: list[str] = []
+    doubts: list[str] = []
 
 
 class SignalRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -213,6 +214,9 @@ def _problem(rule: Rule, reasons: Mapping[str, Reason]) -> tuple[str, str] | Non
     unknown = next((condition for condition in rule.when if condition not in CONDITIONS), None)
     if unknown is not None:
         return "when", f"there is no condition {unknown!r}; there are {', '.join(CONDITIONS)}"
+    doubted = next((reason for reason in rule.doubts if reason not in reasons), None)
+    if doubted is not None:
+        return "doubts", f"there is no reason {doubted!r}; there are {', '.join(reasons)}"
     if not rule.source:
         return "source", "it has to say where it comes from"
     return _problem_of_sentence(rule.says)

@@ -38,7 +38,7 @@ def judge(case: Case, rules: RuleSet) -> Verdict:
     """The verdict on a job. A job that passed with a valid reward, runs still, or was never graded has no reason."""
     if not case.ended:
         return _without_reason(case, rules, None, "The job has not ended.")
-    fired = [(bound, label) for bound in rules.rules if (label := _label(case, bound)) is not None]
+    fired = _doubted([(bound, label) for bound in rules.rules if (label := _label(case, bound)) is not None])
     spoilt = [label for bound, label in fired if bound.rule.reward == "invalid"]
     valid = _reward_valid(case, spoilt)
     facts = case.facts
@@ -50,15 +50,33 @@ def judge(case: Case, rules: RuleSet) -> Verdict:
     # A job that was never graded fails only by a recorded fault of something around it.
     counted = causes if spoilt or result in ("failed", "partial", "errored") else [label for label in causes if label.tier == "A"]
     verdict = _verdict(case, rules, result, counted)
-    secondary = tuple([label for label in causes if label.rule_id not in {one.rule_id for one in verdict.evidence}] + beside)
+    doubt = _doubts(fired).get(verdict.fail_reason or "")
+    secondary = [*_around(beside), *(label for label in causes if label.rule_id not in {one.rule_id for one in verdict.evidence}), *beside]
     return msgspec.structs.replace(
         verdict,
+        says=verdict.says if doubt is None else f"{doubt.says} {verdict.says}",
         reward_valid=valid,
         reward_evidence=_reward_evidence(case, spoilt, valid),
-        secondary=secondary,
+        secondary=tuple({label.rule_id: label for label in secondary}.values()),
         integrity=overlay,
         first_signal_step=_first_signal((*causes, *beside)),
     )
+
+
+def _doubted(fired: list[tuple[Bound, Label]]) -> list[tuple[Bound, Label]]:
+    """The labels, those without a known side of which another one says that nobody can tell whose fault they are."""
+    doubts = _doubts(fired)
+    return [(bound, msgspec.structs.replace(one, fault_side="unknown") if one.fail_reason in doubts else one) for bound, one in fired]
+
+
+def _doubts(fired: list[tuple[Bound, Label]]) -> dict[str, Label]:
+    """Reason → the label that casts doubt on whose fault it is."""
+    return {reason: label for bound, label in fired for reason in bound.rule.doubts}
+
+
+def _around(beside: list[Label]) -> list[Label]:
+    """What may lie around the agent is told before what the agent did."""
+    return [label for label in beside if label.fault_side not in ("model", "unknown")]
 
 
 def _verdict(case: Case, rules: RuleSet, result: str | None, counted: list[Label]) -> Verdict:

@@ -56,6 +56,9 @@ REASONS: dict[str, tuple[str, str]] = {
     ),
 }
 
+#: In place of what a reason means where nobody can tell whose fault it is.
+DOUBTED = "Whose fault that is, this job alone does not tell."
+
 #: Sub-reasons that reports of groups speak of in a sentence of their own; the others read well enough as they are.
 SUBS: dict[str, str] = {
     "verifier_timeout": "the tests were stopped before they ended",

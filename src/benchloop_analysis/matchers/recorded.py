@@ -8,6 +8,7 @@ from benchloop_analysis import evidence
 from benchloop_analysis.case import Case
 from benchloop_analysis.matchers.registry import Finding, NoParams, Params, matcher, one_of
 from benchloop_analysis.records import Evidence, File
+from benchloop_client.contract.resources import TRAJECTORY_PROBLEM
 
 
 class FactParams(Params, frozen=True, kw_only=True):
@@ -85,6 +86,14 @@ def _cited(rule_id: str, file: File, places: list[int], which: str) -> list[Evid
     chosen = {"first": places[:1], "last": places[-1:], "both": [places[-1], places[0]]}[which]
     found = [evidence.of_file(rule_id, file, place) for place in chosen]
     return found[:1] if len(found) == 2 and found[0] == found[1] else found
+
+
+@matcher("trajectory_problem", NoParams)
+def trajectory_problem(case: Case, rule_id: str, params: NoParams) -> Finding | None:
+    """The reader of the run noted that there is a trajectory which it could not read, and left it out."""
+    if case.job.document is not None or not case.facts.meta.get(TRAJECTORY_PROBLEM):
+        return None
+    return Finding(evidence=(evidence.of_fact(rule_id, case.facts, f"meta.{TRAJECTORY_PROBLEM}"),))
 
 
 @matcher("reward_missing", NoParams)

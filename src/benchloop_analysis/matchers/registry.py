@@ -77,6 +77,7 @@ CONDITIONS: dict[str, Callable[[Case], bool]] = {
     "not_interactive": lambda case: not case.interactive,
     "interactive": lambda case: case.interactive,
     "has_calls": lambda case: bool(case.calls),
+    "calls_expected": lambda case: bool(case.calls) or any(file.path.startswith("verifier/") for file in case.job.files),
     "no_error": lambda case: case.facts.error_type is None,
     "works_on_files": lambda case: any(event.command is not None or event.kind in ("edit", "write") for event in case.calls),
 }

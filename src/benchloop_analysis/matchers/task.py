@@ -8,6 +8,7 @@ from benchloop_analysis import evidence
 from benchloop_analysis.case import Case
 from benchloop_analysis.expected import Difference, Wanted
 from benchloop_analysis.matchers.registry import Finding, NoParams, Params, matcher, one_of
+from benchloop_analysis.matchers.told import unsourced
 from benchloop_analysis.records import Event, Evidence, Kind
 
 
@@ -151,6 +152,8 @@ def actions(case: Case, rule_id: str, params: ActionParams) -> Finding | None:
     if found is None or shape_of(found) != params.shape:
         return None
     cited = [evidence.of_call(rule_id, event) for event in _cited(found, params.shape)]
+    told = unsourced(case) if params.shape == "output_only" else None
+    cited += [evidence.of_text(rule_id, told[0], told[1].start())] if told is not None else []
     cited += [_wanted(rule_id, action) for action in found.missing[:2]]
     spoken = next((event for event in reversed(case.agent_events) if event.text.strip()), None)
     if not cited or params.shape == "output_only":

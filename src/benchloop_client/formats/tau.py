@@ -12,8 +12,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
+
 from benchloop_client.contract.ids import mint_group_id
-from benchloop_client.contract.resources import GroupUpsert, JobFacts, Source
+from benchloop_client.contract.resources import TRAJECTORY_PROBLEM, GroupUpsert, JobFacts, Source
 from benchloop_client.contract.trajectory import InvalidTrajectory, Normal, normalise
 from benchloop_client.formats.documents import Kept, Recent
 from benchloop_client.formats.jsonfile import count, listing, mapping, number, text
@@ -155,14 +157,17 @@ def _problem(value: Any, seen: set[str]) -> str | None:
 
 def _job(record: tuple[str, dict[str, Any]], location: str, context: _Context, recent: Recent) -> Iterator[RunJob | Rejected]:
     archived, value = record[0].encode("utf-8", "replace"), record[1]
-    trajectory = None
+    trajectory, problem = None, None
     if value["traj"]:
         try:
             trajectory = Kept(_Reading(archived, value, context))
             recent.add(trajectory, len(archived))
         except InvalidTrajectory as error:
+            problem = f"traj: {error}"
             yield Rejected(location, f"the trajectory is left out: {error}")
     facts = _facts(value, trajectory() if trajectory is not None else None, location, context)
+    if problem is not None:
+        facts = msgspec.structs.replace(facts, meta={**facts.meta, TRAJECTORY_PROBLEM: problem})
     yield RunJob(facts, trajectory, (RunFile("trial.json", archived, len(archived)),), (), location)
 
 

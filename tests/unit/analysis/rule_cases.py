@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from benchloop_analysis.records import JobInput, Siblings
 from tests.unit.analysis.small import ALL_FAILED, ONE_LEFT, PASSED, call, graded, job, phase, say, service, sh, tau
 
+UNREADABLE = {"trajectory_problem": "agent/trajectory.json: JSON ends too early at byte 1000"}
 NOTHING_RAN = "curl: (7) Failed to connect to github.com port 443\n/tests/test.sh: line 19: uvx: command not found\n"
 WRITE = sh("cat > /app/a.py <<'EOF'\nprint(1)\nEOF", "")
+LOOK = service("list_kinds", '{"kinds": 10, "cheap": 4}')
 GONE = "Error response from daemon: No such container: 5f"
 ASK_FIRST = say("You must obtain explicit user confirmation (yes) before any update.", "system")
 
@@ -135,6 +137,21 @@ SURROUNDINGS: dict[str, Case] = {
         [error("NonZeroAgentExitCodeError", "API rate limit reached"), error("AgentTimeoutError")],
     ),
     "harness-exception": ([error("TypeError", "unexpected argument")], [error("AgentTimeoutError"), job(WRITE, error_type="TypeError")]),
+    "trajectory-corrupt": (
+        [job(meta=UNREADABLE), graded(log=NOTHING_RAN, meta=UNREADABLE)],
+        [job(WRITE, meta=UNREADABLE), job(meta=UNREADABLE, reward=1.0), job(meta={"lossy": ["surrogates"]}), job()],
+    ),
+    "tool-bridge-suspected": (
+        [job(*[sh(": python a.py", "")] * 3, *[sh("ls", "a")] * 7), graded(*[sh(":", None)] * 3, log=NOTHING_RAN)],
+        [
+            job(*[sh(": python a.py", "")] * 2, WRITE),
+            job(*[sh(": python a.py", "")] * 3, *[sh("ls", "a")] * 8),
+            job(*[sh(": python a.py", "1")] * 5),
+            job(*[sh(": > out.txt", "")] * 5),
+            job(*[sh("python a.py", "")] * 5),
+            job(*[sh(": python a.py", "")] * 5, reward=1.0),
+        ],
+    ),
     "trajectory-missing": (
         [job(error_type="AgentTimeoutError")],
         [job(WRITE, error_type="AgentTimeoutError"), job(error_type="AgentTimeoutError", reward=1.0), job()],
@@ -228,7 +245,10 @@ PROCESS: dict[str, Case] = {
         [job(WRITE, *[say(f"Let me think {n}.") for n in range(4)], WRITE)],
         [job(WRITE, *[say(f"Let me think {n}.") for n in range(3)], WRITE), job(WRITE, *[say("Done.")] * 5)],
     ),
-    "no-action": ([job(sh("ls", "a"), say("Done.")), job(say("Done."))], [job(sh("python a.py")), job(WRITE), job(sh("ls"), reward=1.0)]),
+    "no-action": (
+        [job(sh("ls", "a"), say("Done.")), graded(say("Done."))],
+        [job(sh("python a.py")), job(WRITE), job(sh("ls"), reward=1.0), job(say("I think so."), say("The answer is 7."))],
+    ),
     "refused": (
         [job(say("I can't help with that."))],
         [job(say("I can't find the file, so I made one.")), job(say("I can't help with that."), WRITE, say("Done."))],
@@ -404,6 +424,31 @@ SOLUTION: dict[str, Case] = {
     "verifier-says-no": (
         [graded(log="hello.txt missing")],
         [graded(log=ALL_FAILED), graded(log=NOTHING_RAN), graded(log="ok", reward=1.0)],
+    ),
+    "count-without-source": (
+        [
+            job(LOOK, say("There are 11 kinds of shirts."), say("Fine.", "user")),
+            job(LOOK, say("You may bring 6 bags."), say("Good.", "user")),
+        ],
+        [
+            job(LOOK, say("There are 10 kinds of shirts."), say("Fine.", "user")),
+            job(LOOK, say("It takes 11 days; order #12 costs $13 more, on May 14, at 15:30 or 16 of 17."), say("Fine.", "user")),
+            job(LOOK, say("How many?"), say("I want 11 shirts.", "user"), say("Here are 11 shirts.")),
+            job(LOOK, say("There are 3 kinds of shirts."), say("Fine.", "user")),
+            job(LOOK, say("There are 11 kinds of shirts.")),
+            job(LOOK, say("There are 11 kinds of shirts."), say("Fine.", "user"), reward=1.0),
+        ],
+    ),
+    "graded-conversation": (
+        [
+            job(LOOK, say("Cancel it?"), say("Yes.", "user"), service("cancel_order", order="1")),
+            job(say("Hm."), say("Do.", "user"), service("transfer_to_human")),
+        ],
+        [
+            job(LOOK, say("Cancel it?"), say("Yes.", "user")),
+            job(service("cancel_order", order="1"), say("Done.")),
+            job(say("Cancel it?"), say("Yes.", "user"), service("cancel_order", order="1"), reward=1.0),
+        ],
     ),
     "graded-zero": ([job(reward_valid=True)], [job(), job(reward=1.0, reward_valid=True)]),
 }

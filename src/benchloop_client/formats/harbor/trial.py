@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from benchloop_client.contract.resources import JobFacts
+from benchloop_client.contract.resources import TRAJECTORY_PROBLEM, JobFacts
 from benchloop_client.formats.documents import Kept, Recent, Segment, UnreadableDocument, continuations, find_media, read_document, size_of
 from benchloop_client.formats.files import Collected, collect, excluded
 from benchloop_client.formats.harbor.facts import TrialFiles, trial_facts
@@ -61,6 +61,7 @@ def read_trial(ref: TrialRef, run_id: str, options: ReadOptions, recent: Recent)
     document, problem = _document(folder, trial, options, recent)
     if problem is not None and trial.result is not None:
         yield Rejected(f"{ref.name}/{problem.path}", f"the trajectory is left out: {problem.reason}")
+        facts = msgspec.structs.replace(facts, meta={**facts.meta, TRAJECTORY_PROBLEM: str(problem)})
     elif problem is not None:
         found.notes.append(f"{problem.path} is not complete yet: {problem.reason}")
     yield _job(ref, facts, document, found, options)
