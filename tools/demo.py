@@ -99,6 +99,8 @@ def show(server: Server, source: Path | None, folder: Path) -> None:
     if not pushed:
         raise DemoFailed("the push named no group")
     groups = list(dict.fromkeys(str(row["group_id"]) for row in pushed))
+    for group in groups:
+        report(server, group)
     must(server, ["pull", "-g", ",".join(groups), "--with", EVERYTHING, "-o", str(folder / "pulled")])
     print("\nWhat is on the disk now:\n")
     print("\n".join(tree(folder / "pulled")))
@@ -109,6 +111,32 @@ def show(server: Server, source: Path | None, folder: Path) -> None:
     rejected = sum(len(row["rejected"]) for row in pushed)
     if rejected:
         raise DemoFailed(f"{rejected} of the run's files or folders could not be read; the push above names them, all else was pushed")
+
+
+def report(server: Server, group: str) -> None:
+    """Wait for the analysis of the group, and print what it says: of the whole, and of one job that failed."""
+    found = json.loads(must(server, ["report", "trigger", "-g", group, "--wait"]))[0]
+    print("\n".join(distribution(found)))
+    examples = [example["job_id"] for reason in found["reasons"] for sub in reason["subs"] for example in sub["examples"]]
+    if examples:
+        verdict = json.loads(must(server, ["report", "get", "-j", examples[0]]))[0]
+        print("\n".join(evidence(verdict)))
+
+
+def distribution(found: dict[str, Any]) -> Iterator[str]:
+    """The pass rate both ways, and the reasons, as lines."""
+    yield f"  {found['headline']}"
+    for reason in found["reasons"]:
+        subs = ", ".join(f"{sub['sub_fail_reason']} {sub['share']['count']}" for sub in reason["subs"])
+        yield f"  {reason['fail_reason']} {reason['share']['count']}: {subs}"
+
+
+def evidence(verdict: dict[str, Any]) -> Iterator[str]:
+    """What is said about a job, and the first place that shows it, as lines."""
+    yield f"  {verdict['fail_reason']} > {verdict['sub_fail_reason']}: {verdict['says']}"
+    for place in verdict["evidence"][:1]:
+        where = f"step {place['step_id']}" if place["step_id"] is not None else place["field"]
+        yield f"  {where}: {place['quote'].splitlines()[0]}"
 
 
 def push_sample(server: Server, runs: Path) -> list[dict[str, Any]]:

@@ -34,9 +34,9 @@ from benchloop_server.kit.verified import Place
 from benchloop_server.kit.work import Item, Run, WorkFailed
 
 #: Jobs that are read at a time, handed to a process at a time, and kept in one transaction.
-_PAGE, _TASK, _COMMIT = 512, 32, 200
-#: Bytes of stored trajectories that are handed to a process at a time.
-_TASK_BYTES = 32 << 20
+_PAGE, _TASK, _COMMIT = 512, 64, 200
+#: Bytes of stored trajectories that are handed to a process at a time: about a second's work.
+_TASK_BYTES = 1 << 20
 _log = structlog.get_logger("benchloop_server.work")
 
 
