@@ -6,20 +6,30 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchloop_client.contract.digests import stated
+
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a request sends: `length` bytes that `open` yields, anew at each call so that the request can be repeated."""
+    """What a request sends: `length` bytes that `open` yields, anew at each call so that the request can be repeated. `digest`: the value
+    of its `Content-Digest`, for bodies that nothing else vouches for.
+    """
 
     length: int
     open: Callable[[], Iterable[bytes]]
     content_type: str = "application/octet-stream"
     encoding: str | None = None
+    digest: str | None = None
 
     @classmethod
     def of(cls, data: bytes, *, content_type: str = "application/octet-stream", encoding: str | None = None) -> Body:
         """A body that is already in memory."""
         return cls(len(data), lambda: (data,), content_type, encoding)
+
+    @classmethod
+    def json(cls, data: bytes) -> Body:
+        """JSON text; its digest goes with it."""
+        return cls(len(data), lambda: (data,), "application/json", digest=stated(data))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from benchloop_client._retry import CROWDED_STATUSES, Budget, Retryable, Stop
 from benchloop_client._stream import Stream
 from benchloop_client._wire import Answer, Broken
 from benchloop_client.addresses import Origin
+from benchloop_client.contract.digests import CONTENT_DIGEST, fits
 from benchloop_client.contract.version import KEY_HEADER, __version__
 from benchloop_client.errors import ApiError, AuthError, NetworkError
 from benchloop_client.settings import Settings
@@ -101,6 +102,9 @@ class Http:
                 raw = stream.read()
             except NetworkError as error:
                 raise Retryable(error) from None
+        # What a coding was undone from has a digest of its own.
+        if not stream.coding and not fits(raw, stream.headers.get(CONTENT_DIGEST)):
+            raise Retryable(NetworkError(f"the answer from {Origin.of(stream.url)} was damaged on the way", broken_body=True))
         try:
             return answers.json_value(stream.status, raw)
         except ApiError as error:
@@ -210,6 +214,8 @@ class Http:
             named |= {"Content-Type": call.body.content_type, "Content-Length": str(call.body.length)}
             if call.body.encoding:
                 named["Content-Encoding"] = call.body.encoding
+            if call.body.digest:
+                named["Content-Digest"] = call.body.digest
         own = dict(call.headers or {})
         if not at_home:
             own.pop("Authorization", None)

@@ -391,4 +391,4 @@ def _encoded(record: msgspec.Struct | Query) -> Body:
         raw = msgspec.json.encode(record)
     except UnicodeEncodeError:  # half an emoji, as bytes that are no UTF-8 become in an argument
         raise UsageError("a text or id among the arguments is not UTF-8 and cannot be sent") from None
-    return Body.of(raw, content_type="application/json")
+    return Body.json(raw)
