@@ -388,6 +388,19 @@ def test_row_20_a_full_disk_stops_at_once_and_says_what_is_needed(server: Script
         subprocess.run(["umount", "-l", str(out)], check=False)
 
 
+@pytest.mark.parametrize("size", [5000, _SIZE])
+def test_an_archive_of_our_server_is_checked_without_a_list(server: Scripted, fetch: Fetch, out: Path, size: int) -> None:
+    server.on("GET /openapi/version", of_json({"server": "benchloop-server", "version": "1.0.0", "api": 1, "features": []}))
+    file = File(server, data=made(1, size))
+    file.etag = f'"{hashlib.sha256(file.data).hexdigest()}"'
+    assert fetch().ok
+    assert [seen.path for seen in server.asked()] == ["/openapi/jobs/J1/artifacts/download"]
+    target(out).unlink()
+    file.data = made(2, size)
+    assert isinstance(fetch().failures[0].error, IntegrityError)
+    assert not target(out).exists()
+
+
 def test_the_key_goes_along_and_nowhere_else(server: Scripted, fetch: Fetch, out: Path) -> None:
     File(server)
     assert fetch().ok

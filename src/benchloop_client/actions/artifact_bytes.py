@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TypeVar
 
 from benchloop_client.actions.artifact_lists import Artifact
 from benchloop_client.actions.destination import Content, Destination
-from benchloop_client.actions.lasting import Lasting, worth
+from benchloop_client.actions.lasting import Lasting, sha256_of, worth
 from benchloop_client.actions.work import Work, moving, told
 from benchloop_client.addresses import Origin
 from benchloop_client.client import Span, Stream
@@ -26,12 +27,18 @@ _GZIP_WINDOW = zlib.MAX_WBITS | 16
 _PLAIN = 1 << 20
 
 
+class Nothing(Exception):
+    """A job for which nobody listed anything has no archive."""
+
+
 def content(work: Work, artifact: Artifact, etag: str | None, *, placeholder: bool) -> Content:
     """An artifact's bytes; with `placeholder` the documented one where an archive is missing (404, or at once a web page in its place)."""
     archive = _is_archive(artifact)
     try:
         stream = _opened(work, artifact, etag)
     except NotFound:
+        if artifact.sealed:
+            raise Nothing from None
         if not (archive and placeholder):
             raise
         return _placeholder()
@@ -45,7 +52,8 @@ def content(work: Work, artifact: Artifact, etag: str | None, *, placeholder: bo
     if worth(stream):
         return Content((), etag=stream.etag, close=stream.close, body=stream)
     chunks: Iterable[bytes] = moving(stream, _name(artifact), work.watch)
-    expect = Expect(artifact.size if artifact.size is not None else stream.length, artifact.sha256)
+    stated = sha256_of(stream.etag) if artifact.sealed else artifact.sha256
+    expect = Expect(artifact.size if artifact.size is not None else stream.length, stated)
     if archive:
         chunks = _begun_gzip(chunks, artifact.name)
         chunks = chunks if expect != Expect() else _ended_gzip(chunks, artifact.name)
@@ -67,7 +75,12 @@ def lasting(work: Work, artifact: Artifact, destination: Destination) -> Lasting
             pieces = _begun_gzip(pieces, artifact.name)
         return told(work, _name(artifact), pieces, start, total)
 
-    return Lasting(opened, Expect(artifact.size, artifact.sha256), checked, spare=lambda: destination.spare(work.client.width()))
+    spare = partial(_spare, work, destination)
+    return Lasting(opened, Expect(artifact.size, artifact.sha256), checked, spare=spare, sealed=artifact.sealed)
+
+
+def _spare(work: Work, destination: Destination) -> int:
+    return destination.spare(work.client.width())
 
 
 def _opened(work: Work, artifact: Artifact, etag: str | None, span: Span | None = None) -> Stream:

@@ -45,6 +45,11 @@ class Choice:
     member: str | None = None
     placeholder: bool = True
 
+    @property
+    def everything(self) -> bool:
+        """Whether all artifacts are wanted, as they are."""
+        return self.include is None and self.exclude is None and self.member is None
+
     def takes(self, name: str) -> bool:
         """Whether an artifact of that name is wanted."""
         if self.include is not None and not fnmatchcase(name, self.include):
@@ -59,7 +64,8 @@ class Choice:
 @dataclass(frozen=True, slots=True)
 class Artifact:
     """One entry of a job's list. `url` is empty where there is nothing to fetch; `link` is set where the bytes come from that address
-    instead of E26; `size` and `sha256` are what the server announces.
+    instead of E26; `size` and `sha256` are what the server announces. `sealed`: nobody listed it, but our server names the version of an
+    archive by its SHA-256.
     """
 
     job_id: str
@@ -70,6 +76,7 @@ class Artifact:
     size: int | None = None
     sha256: str | None = None
     raw: Mapping[str, Any] = field(default_factory=dict)
+    sealed: bool = False
 
     @property
     def absent(self) -> bool:

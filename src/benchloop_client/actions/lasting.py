@@ -17,6 +17,8 @@ from benchloop_client.transfer.plan import Wanted
 from benchloop_client.transfer.ranges import LARGE, Filling, Hole, OpenRange, Pieces, holes_of
 from benchloop_client.transfer.resume import WORTH_KEEPING, Part, Parts
 
+_HEX = 64
+
 
 class Body(Protocol):
     """An answer with the bytes of one file, as `client.Stream` is: where it begins, how long the whole is, which version it is of."""
@@ -58,6 +60,14 @@ class Lasting:
     checked: Checked = lambda pieces, _start, _total: iter(pieces)
     made: Callable[[Iterator[bytes]], Iterable[bytes]] | None = None
     spare: Callable[[], int] = lambda: 0
+    #: The version is the SHA-256 of the file.
+    sealed: bool = False
+
+
+def sha256_of(etag: str | None) -> str | None:
+    """The SHA-256 that a version states, None for any other version."""
+    text = (etag or "").strip('"')
+    return text if len(text) == _HEX and not set(text) - set("0123456789abcdef") else None
 
 
 def worth(body: Body, *, coded: bool = False) -> bool:
@@ -96,7 +106,8 @@ def _fetched(part: Part, wanted: Wanted, how: Lasting, body: Body | None) -> tup
     etag = part.state.etag or (body.etag if body is not None else None)
     if how.made is None:
         whole = how.expect.size if how.expect.size is not None else part.state.total
-        return part.finish(wanted.path, expect=Expect(whole, how.expect.sha256)), etag
+        stated = how.expect.sha256 or (sha256_of(etag) if how.sealed else None)
+        return part.finish(wanted.path, expect=Expect(whole, stated)), etag
     placed = files.place(Path(wanted.path), how.made(part.read()), root=part.root, expect=how.expect, fsync=part.fsync)
     part.abandon()
     return placed, etag
