@@ -7,11 +7,11 @@ PYTHON_GIVEN := $(if $(filter file undefined default,$(origin PYTHON)),,--python
 TESTS := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := list
-.PHONY: list demo test soak check fix bench serve docs lock have-python demo-env dev-env
+.PHONY: list demo test soak check fix bench evaluate serve docs lock have-python demo-env dev-env
 
 list:
 	@echo "make TARGET [PYTHON=python3.12]"
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 12
 
 demo: demo-env ## push a run to a server of its own, pull it back, show it (DATA=path/to/run for your own)
 	@$(BIN)/python tools/demo.py $(if $(DATA),"$(DATA)")
@@ -34,6 +34,9 @@ fix: dev-env ## change what ruff can change: lint and format
 
 bench: dev-env ## measure what the docs claim about speed (about 40 minutes; ARGS="--case a,b --scale 0.1")
 	@$(BIN)/python -m bench.transfer $(ARGS)
+
+evaluate: dev-env ## score the analysis on annotated runs, beside trivial answers (DATA=dir; ARGS="--only steps --json FILE")
+	@$(BIN)/python -m bench.evaluate $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 serve: demo-env ## run a server on this machine (ARGS="--port 8000")
 	@$(BIN)/benchloop-server serve $(ARGS)

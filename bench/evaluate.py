@@ -59,6 +59,7 @@ def scored(data: Data, only: list[str]) -> tuple[list[Line], list[str]]:
     if "steps" in only:
         notes += _about_steps(data)
     if "engine" in only:
+        notes.append(evaluate_engine.ABOUT)
         notes.append(f"Reading the tables takes {1000 * evaluate_engine.tables_seconds():.0f} ms once a process; it is not in the times.")
     return rows, notes
 

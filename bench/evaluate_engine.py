@@ -21,8 +21,15 @@ from benchloop_analysis.evidence import is_verbatim
 from benchloop_analysis.records import JobInput
 from benchloop_client.contract.trajectory import encode
 
-AIRLINE = "tau-bench"
+AIRLINE, RETAIL = "tau-bench", "agentrx/tau_retail/tau_dataset_full.json"
 ALARMS, UNKNOWN, TIMES = 0.02, 0.15, 8.0
+ABOUT = (
+    "Tiers are scored on the class that raw logs confirm (grading, limit, around the agent, agent), not on the sub-reason: an easy question "
+    "for a verdict on the agent's side. False alarms are told without tier D, which repeats the reward; that is made up there.\n\n"
+    "Alarms on passes: `policy-violation` fires on the retail pass [54], and it is true: the policy wants an explicit yes before a change, "
+    "and the agent cancelled two orders on the user's first word. The grader looks at the orders only. The label stands beside a verdict "
+    "and never is one."
+)
 _ROUNDS = 7
 #: Small data is parsed several times a round, or the clock is too coarse.
 _ENOUGH = 400_000
@@ -33,7 +40,8 @@ def lines(data: Data) -> Iterator[Line]:
     """All rows of this kind; what is absent is left out of sums. Raises `Absent` where the tau-bench data is."""
     airline = data.run(AIRLINE)
     yield _labels(airline)
-    yield _alarms(airline)
+    yield _alarms(AIRLINE, airline)
+    yield _alarms(RETAIL, data.run(RETAIL))
     yield _unknown(data)
     yield from _tiers(data)
     yield _quotes(data)
@@ -89,15 +97,15 @@ def _key(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
     return name, json.dumps(arguments, sort_keys=True, default=str).replace(".0,", ",").replace(".0}", "}")
 
 
-def _alarms(airline: list[Analysed]) -> Line:
+def _alarms(name: str, found: list[Analysed]) -> Line:
     """Rules that fire on passes: as they are, and as if they had failed and nobody knew what was asked for."""
-    passes = [(job, made) for job, made in airline if made.verdict.outcome == "passed"]
+    passes = [(job, made) for job, made in found if made.verdict.outcome == "passed"]
     open_alarms = sum(bool(made.verdict.secondary or made.verdict.integrity or made.verdict.fail_reason) for _, made in passes)
     fired = Counter(rule for job, _ in passes for rule in _as_failed(job))
     ours = f"{open_alarms} of {len(passes)} as they are; told they had failed: {share(sum(fired.values()), len(passes))}"
     listed = ", ".join(f"{rule} {count}" for rule, count in fired.items()) or "no rule"
     met = open_alarms + sum(fired.values()) <= ALARMS * len(passes)
-    return Line(AIRLINE, "false alarms on passes", f"{ours} ({listed})", "", f"≤ {100 * ALARMS:.0f} %", met, dict(fired))
+    return Line(name, "false alarms on passes", f"{ours} ({listed})", "", f"≤ {100 * ALARMS:.0f} %", met, dict(fired))
 
 
 def _as_failed(job: JobInput) -> set[str]:

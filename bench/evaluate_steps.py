@@ -79,13 +79,14 @@ def report_of(made: JobAnalysis) -> str:
 
 
 def _agentrx(runs: list[Blamed]) -> Iterator[Line]:
-    beside = "; ".join(f"{name}: {score}" for name, score in _trivial(runs).items())
     chance = f"random: {percent(by_chance(_answers(runs, lambda run: None)))}"
-    for question, answer, limit, sign in (
-        ("root step, asked-for actions known", _with_actions, WITH_ACTIONS, "≥"),
-        ("root step, asked-for actions not known", _without_actions, WITHOUT_ACTIONS, ">"),
-    ):
+    rows: tuple[tuple[str, Answer, float, str, bool], ...] = (
+        ("root step, asked-for actions known", _with_actions, WITH_ACTIONS, "≥", True),
+        ("root step, asked-for actions not known", _without_actions, WITHOUT_ACTIONS, ">", False),
+    )
+    for question, answer, limit, sign, known in rows:
         score = located(_answers(runs, answer))
+        beside = "; ".join(f"{name}: {short}" for name, short in _trivial(runs, known=known).items())
         reached = score.exact / score.of
         met = reached >= limit if sign == "≥" else reached > limit
         values = {"exact": score.exact, "of": score.of, "answered": score.answered, "bias": score.bias}
@@ -106,16 +107,18 @@ def _without_actions(run: Blamed) -> int | None:
     return message_of(run.job, first_cited(made))
 
 
-def _trivial(runs: list[Blamed]) -> dict[str, str]:
+def _trivial(runs: list[Blamed], *, known: bool) -> dict[str, str]:
     answers: dict[str, Answer] = {
         "middle": lambda run: _messages(run) // 2,
         "last": lambda run: _messages(run) - 1,
         "first change": lambda run: _first(run, _CHANGES),
         "first change or handover": lambda run: _first(run, (*_CHANGES, "ask")),
+    }
+    asked: dict[str, Answer] = {
         "first change not asked for": lambda run: _first(run, _CHANGES, _asked(run)),
         "first change or handover not asked for": lambda run: _first(run, (*_CHANGES, "ask"), _asked(run)),
     }
-    return {name: _short(located(_answers(runs, answer))) for name, answer in answers.items()}
+    return {name: _short(located(_answers(runs, answer))) for name, answer in (answers | asked if known else answers).items()}
 
 
 def _short(score: Any) -> str:

@@ -27,3 +27,13 @@ def names(folder: str) -> tuple[str, ...]:
 def parse(yaml_text: str) -> Any:
     """The value of a YAML text; only plain types."""
     return yaml.load(yaml_text, Loader=LOADER)  # noqa: S506 - both loaders are the safe one
+
+
+def parse_with_places(yaml_text: str) -> tuple[Any, Any]:
+    """The value of a YAML text and the node that it was made of, which knows the lines; both None for an empty text."""
+    loader = LOADER(yaml_text)
+    try:
+        node = loader.get_single_node()
+        return (None if node is None else loader.construct_document(node)), node
+    finally:
+        loader.dispose()

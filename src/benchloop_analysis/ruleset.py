@@ -149,11 +149,10 @@ _Path = tuple[Any, ...]
 def _parse(name: str, text: str) -> tuple[_File, dict[_Path, int]]:
     lines: dict[_Path, int] = {}
     try:
-        node = yaml.compose(text, Loader=packaged.LOADER)
+        value, node = packaged.parse_with_places(text)
         if node is None:
             raise BadRules(f"{name}: the file is empty")
         _note_lines(node, (), lines)
-        value = packaged.parse(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""

@@ -18,8 +18,10 @@ class CountParams(Params, frozen=True, kw_only=True):
     """`patterns`: how a count of things reads, its number as a group; `smallest` that counts, as small ones are counted by eye."""
 
     patterns: tuple[str, ...] = (
-        r"(?<![\w#.,/:$€£-])(\d{1,4}) "
-        r"(?!business|hour|minute|second|day|week|month|year|percent|inch|feet|(?:am|pm|of|to|or|and|per|x)\b)[a-z]+",
+        (
+            r"(?<![\w#.,/:$€£-])(\d{1,4}) "
+            r"(?!business|hour|minute|second|day|week|month|year|percent|inch|feet|(?:am|pm|of|to|or|and|per|x)\b)[a-z]+"
+        ),
     )
     smallest: int = 4
 

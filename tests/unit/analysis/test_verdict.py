@@ -8,8 +8,10 @@ import msgspec
 import pytest
 
 from benchloop_analysis import ruleset
-from benchloop_analysis.records import JobAnalysis, Verdict
-from tests.unit.analysis.small import ALL_FAILED, ONE_LEFT, PASSED, analysed, call, graded, job, say, sh
+from benchloop_analysis.job_report import job_report
+from benchloop_analysis.markdown_job import job_markdown
+from benchloop_analysis.records import Facts, JobAnalysis, Verdict
+from tests.unit.analysis.small import ALL_FAILED, ONE_LEFT, PASSED, analysed, call, graded, job, say, service, sh, tau
 
 NOTHING_RAN = "/tests/test.sh: line 19: uvx: command not found\n"
 LOOP = [sh("python a.py", "7")] * 4
@@ -103,6 +105,34 @@ def test_distortions_are_counted_for_the_group() -> None:
     (found, last) = analysed(job(sh(": ls", ""), sh("ls"), say(""))).signals
     assert (found.name, found.subject, found.hits, found.of) == ("shell_noop", "Bash", 1, 2)
     assert (last.name, last.hits) == ("empty_final_turn", 1)
+
+
+def test_the_shells_no_op_casts_doubt_on_whose_fault_it_is() -> None:
+    doubted = analysed(graded(*[sh(": python a.py", "")] * 8, sh("ls", "a"))).verdict
+    assert (doubted.sub_fail_reason, doubted.fault_side) == ("idle_calls", "unknown")
+    assert doubted.says.startswith("8 of 9 commands of Bash begin with the shell's no-op")
+    assert (doubted.secondary[0].rule_id, doubted.secondary[0].fault_side) == ("tool-bridge-suspected", "harness")
+    assert {label.fault_side for label in doubted.secondary if label.fail_reason == "agent_process"} == {"unknown"}
+    page = job_markdown(job_report(analysed(graded(*[sh(": python a.py", "")] * 8)), Facts(task_id="t", status="completed", reward=0.0)))
+    assert "The agent worked in a way that led nowhere" not in page
+    assert "Whose fault that is, this job alone does not tell." in page
+
+
+def test_without_distorted_calls_the_side_is_known() -> None:
+    sure = analysed(graded(*[call("Read", "x", file_path="/a")] * 5)).verdict
+    assert (sure.fail_reason, sure.fault_side, sure.says[:13]) == ("agent_process", "model", "The same call")
+
+
+def test_what_the_agent_told_comes_before_its_last_words() -> None:
+    told = tau(say("There are 11 shirts."), say("Ok.", "user"), say("Anything else?"), service("list_kinds"), say("Bye."), actions=[])
+    cited = analysed(told).verdict.evidence
+    assert [one.quote for one in cited[:2]] == ["There are 11 shirts.", "Bye."]
+
+
+def test_a_trajectory_that_cannot_be_read_is_told_beside_the_reason() -> None:
+    broken = analysed(job(meta={"trajectory_problem": "agent/trajectory.json: torn"})).verdict
+    assert (broken.fail_reason, [label.sub_fail_reason for label in broken.secondary]) == ("unknown", ["trajectory_corrupt"])
+    assert broken.secondary[0].evidence[0].quote == "agent/trajectory.json: torn"
 
 
 def test_a_verdict_names_its_rules() -> None:

@@ -127,6 +127,7 @@ def test_a_bad_trajectory_is_rejected_and_the_facts_stay(tmp_path: Path, raw: by
     jobs, rejected = read(tmp_path)
     assert jobs[0].trajectory is None and jobs[0].facts.reward == 1.0
     assert [item.source for item in rejected] == ["a__1111111/agent/trajectory.json"]
+    assert jobs[0].facts.meta["trajectory_problem"].startswith("agent/trajectory.json: ")
     assert "agent/trajectory.json" in {file.path for file in jobs[0].files}
 
 
@@ -135,6 +136,7 @@ def test_a_torn_trajectory_of_a_running_trial_is_left_out(tmp_path: Path) -> Non
     place = write(tmp_path / "a__1111111" / "agent" / "trajectory.json", json.dumps(trajectory("one", "two"))[:-9])
     jobs, rejected = read(tmp_path)
     assert jobs[0].trajectory is None and not rejected and len(jobs[0].notes) == 1
+    assert "trajectory_problem" not in jobs[0].facts.meta
     write(place, trajectory("one", "two"))
     assert messages(read(tmp_path)[0][0]) == ["one", "two"]
 

@@ -101,6 +101,13 @@ def test_an_empty_traj_alone_is_no_error(tmp_path: Path) -> None:
     assert job.facts.reward == 0.0 and job.facts.error_type is None and job.trajectory is None
 
 
+def test_a_conversation_that_cannot_be_read_is_left_out_and_its_facts_say_so(tmp_path: Path) -> None:
+    deep = json.loads("[" * 400 + "]" * 400)
+    (job,) = jobs_of(tmp_path, record(0, traj=[{"role": "user", "content": deep}]))
+    assert job.trajectory is None and job.facts.reward == 1.0
+    assert job.facts.meta["trajectory_problem"].startswith("traj: ")
+
+
 def test_bad_records_are_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     path = write(tmp_path / "r.json", json.dumps([record(0), {"task_id": 1}, "text", record(0), record(2)]))
     jobs, rejected = read(path)
