@@ -127,14 +127,13 @@ class _Saver:
         self._note()
 
     def begun(self) -> bool:
-        """Whether an earlier run has come so far that there is something to compare with: it begins with the first item, too."""
+        """Whether an earlier run has fetched any of it, so that there is something to compare with."""
         if self._blank:
             return False
+        journal, shape = self._destination.journal, self._shape
         with self._origin.index(self._work) as stream:
-            for entry in Index(stream):
-                if self._is_meant(entry) and not bulk.nothing(entry):
-                    return self._destination.journal.get(self._shape.wanted(entry).path) is not None
-        return False
+            meant = (entry for entry in Index(stream) if self._is_meant(entry) and not bulk.nothing(entry))
+            return any(journal.get(shape.wanted(entry).path) is not None for entry in meant)
 
     def everything(self) -> None:
         """Fetch the whole stream."""
@@ -236,6 +235,7 @@ class _Saver:
             self._work.watch(self._shape.tell(path))
             self._ended(header)
         elif not counted:
+            self._work.watch(Skipped(self._destination.root / wanted.path))
             self._ended(header)
         return True
 
@@ -243,7 +243,6 @@ class _Saver:
         """Write the file; None if it is there already."""
         settled = self._destination.claimed(wanted) if self._blank else self._destination.settle(wanted)
         if isinstance(settled, Outcome):
-            self._work.watch(Skipped(settled.path))
             return None
         content = self._shape.content
         if self._folder is None:
