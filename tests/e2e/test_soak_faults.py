@@ -194,7 +194,8 @@ def _hidden(run: Run) -> tuple[Path, ...]:
 
 def _within_budget(fault: str, run: Run, moved: int) -> None:
     """`moved`: bytes that passed until the command had ended well for the first time."""
-    once, chunk = (run.reference.up, BUNDLE) if run.pushes else (run.reference.down, CHUNK)
+    # Each answer that is lost costs the request that it belonged to.
+    once, chunk = (run.reference.up, BUNDLE * max(1, run.world.proxy.hits)) if run.pushes else (run.reference.down, CHUNK)
     if _items(fault, run.operation):
         chunk = once
     assert moved <= once * 1.05 + chunk, f"{moved} bytes moved, a clean run moves {once}"

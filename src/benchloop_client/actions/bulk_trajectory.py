@@ -33,6 +33,7 @@ class Document:
 def save(work: Work, document: Document, destination: Destination) -> Outcome:
     """Write the file, unless it is there and has not changed. Raises as `Destination.save`."""
     wanted = document.wanted
+    destination.ask_again(wanted.path)
     settled = destination.settle(wanted)
     if isinstance(settled, Outcome):
         return settled

@@ -73,6 +73,7 @@ class Destination:
         self._journal: Journal | None = None
         self._mark: Mark | None = None
         self._resumed = False
+        self._asked_again: set[str] = set()
         self._under_way = 0
 
     def __enter__(self) -> Destination:
@@ -189,9 +190,13 @@ class Destination:
         """The source of a JSON file: the same data in another layout is another file."""
         return source if self.layout.pretty else f"{source} compact"
 
+    def ask_again(self, path: str) -> None:
+        """Ask after the file at `path` also where an unfinished run has written it: it is made of many jobs, and some may have changed."""
+        self._asked_again.add(path)
+
     def decision(self, wanted: Wanted) -> Decision:
         """Whether a file is fetched or kept, by the journal and what is on the disk."""
-        trusted = self.journal.trusted(wanted.path)
+        trusted = wanted.path not in self._asked_again and self.journal.trusted(wanted.path)
         return decide(wanted, self.journal.get(wanted.path), self._on_disk(wanted.path), skip_existing=self._skip_existing, resumed=trusted)
 
     def spare(self, width: int) -> int:

@@ -135,7 +135,9 @@ def save(kind: ListOf, work: Work, group_id: str, destination: Destination, *, q
         yield from whole(kind, work, group_id, query, layout=destination.layout, on_page=count)
 
     source = f"{kind.rows} {group_id}" + "".join(f" {name}={value}" for name, value in sorted(query.filters.items()) if value)
-    outcome = destination.save_json(in_group(group_id, kind.file), source, chunks)
+    path = in_group(group_id, kind.file)
+    destination.ask_again(path)
+    outcome = destination.save_json(path, source, chunks)
     return placed(work, outcome, lambda path: Wrote(path, f"{seen[0] if seen else 0} {kind.rows}"))
 
 

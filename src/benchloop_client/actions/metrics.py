@@ -98,6 +98,7 @@ def save_job(work: Work, job_id: str, destination: Destination) -> None:
 def save_overall(work: Work, group_id: str, destination: Destination) -> None:
     """Write `<group>/overall_metrics.json`."""
     path = in_group(group_id, "overall_metrics.json")
+    destination.ask_again(path)
     outcome = destination.save_json(path, f"overall {group_id}", lambda: iter((destination.layout.value(overall(work, group_id)),)))
     placed(work, outcome, Wrote)
 
@@ -105,6 +106,7 @@ def save_overall(work: Work, group_id: str, destination: Destination) -> None:
 def save_detail(work: Work, group_id: str, destination: Destination) -> None:
     """Write `<group>/detail_metrics.json`."""
     path = in_group(group_id, "detail_metrics.json")
+    destination.ask_again(path)
     outcome = destination.save_json(path, f"detail {group_id}", lambda: detail(work, group_id, layout=destination.layout))
     placed(work, outcome, Wrote)
 

@@ -82,6 +82,15 @@ def test_a_run_that_broke_off_is_taken_up_without_asking_again(destination: Make
     assert source.opened == 2
 
 
+def test_what_is_made_of_many_jobs_is_asked_after_in_a_run_that_is_taken_up(destination: Make) -> None:
+    source = _Source(etag='"1"')
+    for before in (0, 1):
+        with destination() as target:
+            target.ask_again("G/trajectory.json")
+            target.save("G/trajectory.json", "s", source)
+            assert source.opened == before + 1
+
+
 def test_another_run_does_not_take_over_what_a_broken_one_left(destination: Make) -> None:
     source = _Source(etag=None)
     for run in ("one", "two"):
