@@ -24,7 +24,7 @@ from benchloop_client.contract.trajectory import encode
 AIRLINE, RETAIL = "tau-bench", "agentrx/tau_retail/tau_dataset_full.json"
 ALARMS, UNKNOWN, TIMES = 0.02, 0.15, 8.0
 ABOUT = (
-    "Tiers are scored on the class that raw logs confirm (grading, limit, around the agent, agent), not on the sub-reason: an easy question "
+    "Tiers are scored on the class that raw logs confirm (grading, limit, around the agent, agent), not on the sub-reason: an easy one "
     "for a verdict on the agent's side. False alarms are told without tier D, which repeats the reward; that is made up there.\n\n"
     "Alarms on passes: `policy-violation` fires on the retail pass [54], and it is true: the policy wants an explicit yes before a change, "
     "and the agent cancelled two orders on the user's first word. The grader looks at the orders only. The label stands beside a verdict "

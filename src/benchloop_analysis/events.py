@@ -38,7 +38,7 @@ def read_trajectory(document: Mapping[str, Any], tables: Tables | None = None) -
         kinds=dict(Counter(event.kind for event in calls)),
         tools=dict(Counter(event.tool for event in calls if event.tool is not None)),
         phases=collapsed(event.phase for event in events),
-        first_change_step=next((event.step_id for event in calls if event.phase == "I"), None),
+        first_change_step=next((event.step_id for event in calls if event.phase == "I" and event.error_class not in outputs.REFUSED), None),
         seconds=max(times) - min(times) if len(times) > 1 else None,
     )
 

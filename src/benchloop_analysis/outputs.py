@@ -10,6 +10,8 @@ import msgspec
 
 from benchloop_analysis.tables import Errors
 
+#: Classes of errors with which a call was refused whole: nothing of it happened.
+REFUSED = frozenset({"command_not_found", "shell_syntax", "schema_error", "unknown_tool", "user_declined"})
 #: Errors stand at the beginning or the end of an output; the middle of a long one is not searched.
 _HEAD, _TAIL = 2_000, 4_000
 #: Where nothing marks an output as an error, only its very edges are taken as what a harness says; the rest is content.

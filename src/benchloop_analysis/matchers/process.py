@@ -108,7 +108,7 @@ def no_action(case: Case, rule_id: str, params: NoActionParams) -> Finding | Non
 
 def _may_change(case: Case, event: Event, params: NoActionParams) -> bool:
     """Whether a call can have changed something: it is of no harmless kind, and the shell did not refuse it whole."""
-    if event.error_class in ("command_not_found", "shell_syntax", "schema_error", "unknown_tool", "user_declined"):
+    if event.error_class in outputs.REFUSED:
         return False
     if event.kind == "other" and event.commands and all(command.program in case.tables.programs.kinds for command in event.commands):
         return bool(event.writes)

@@ -126,6 +126,11 @@ def test_the_phase_depends_on_what_was_done_before() -> None:
     assert (run.phases, run.first_change_step) == ("EIVE", 4)
 
 
+def test_a_change_that_the_shell_refused_is_none() -> None:
+    refused = sh("cat > a.py <<", "Exit code 2\nbash: syntax error near unexpected token `newline'", failed=True)
+    assert read(refused, sh("touch b.py", "")).first_change_step == 3
+
+
 def test_the_sums() -> None:
     run = read(sh("ls"), sh("x", "Exit code 1", failed=True), say("Done."), task="Do.")
     assert (run.instruction, run.instruction_step, run.n_steps, run.n_agent_steps) == ("Do.", 1, 4, 3)
