@@ -14,7 +14,7 @@ from benchloop_analysis.records import Kind
 
 
 class _Programs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    kinds: dict[Kind, list[str]]
+    kinds: dict[Kind, str]
     subcommands: dict[str, dict[str, Kind]]
     modules: dict[str, Kind]
     wrappers: frozenset[str]
@@ -32,7 +32,7 @@ class Programs:
 
     def __init__(self, yaml_text: str) -> None:
         data = msgspec.convert(packaged.parse(yaml_text), _Programs)
-        self.kinds = inverted(data.kinds)
+        self.kinds = inverted(words(data.kinds))
         self.subcommands = data.subcommands
         self.modules = data.modules
         self.wrappers, self.wrapper_values = data.wrappers, data.wrapper_values
@@ -55,7 +55,7 @@ class _Arguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class _Tools(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shell: frozenset[str]
     arguments: _Arguments
-    kinds: dict[Kind, list[str]]
+    kinds: dict[Kind, str]
     by_argument: dict[str, _ByArgument]
     prefixes: dict[Kind, list[str]]
     service_writes: frozenset[Kind]
@@ -72,7 +72,7 @@ class Tools:
         self.shell = data.shell
         self.command, self.path, self.content = data.arguments.command, data.arguments.path, data.arguments.content
         self.by_argument = data.by_argument
-        self._kinds = inverted(data.kinds)
+        self._kinds = inverted(words(data.kinds))
         self._prefixes = inverted(data.prefixes)
         self._known: dict[str, tuple[Kind, bool]] = {}
 
@@ -142,6 +142,11 @@ def default() -> Tables:
     """The tables that come with the package."""
     read = packaged.text
     return Tables(Programs(read("data/programs.yaml")), Tools(read("data/tools.yaml")), Errors(read("data/errors.yaml")))
+
+
+def words(lists: Mapping[Kind, str]) -> dict[Kind, list[str]]:
+    """Kind → its names, which stand in one text: a text is read many times faster than a list of words."""
+    return {kind: text.split() for kind, text in lists.items()}
 
 
 def inverted(lists: Mapping[Kind, Iterable[str]]) -> dict[str, Kind]:
