@@ -72,6 +72,13 @@ _FRESH: dict[str, Any] = {
 }
 
 
+def forget(connection: Connection, workspace_id: str, key: str) -> None:
+    """Drop all work about `key`, which is no more. Whoever is doing some of it finds out at the next step, which is then not kept."""
+    mine = (work.c.workspace_id == workspace_id, work.c.key == key)
+    connection.execute(delete(work_steps).where(work_steps.c.work_id.in_(select(work.c.work_id).where(*mine))))
+    connection.execute(delete(work).where(*mine))
+
+
 def cancel(connection: Connection, workspace_id: str, kind: str, *, key: str, now: int) -> bool:
     """Stop the work: at once where it waits, at its next step where it is being done. False when there is none that is live."""
     mine = _named(workspace_id=workspace_id, kind=kind, key=key)

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Row, and_, delete, func, insert, or_, select,
 from benchloop_client.contract.resources import Group, GroupUpsert
 from benchloop_server.kit.clock import format_optional, format_time
 from benchloop_server.kit.principal import Principal
+from benchloop_server.sql import work
 from benchloop_server.sql.tables import groups, job_media, jobs, metadata, uploads
 
 
@@ -78,6 +79,7 @@ def remove(connection: Connection, principal: Principal, group_id: str, *, now: 
             mine = (table.c.workspace_id == principal.workspace_id, table.c.group_id == group_id)
             gone = connection.execute(delete(table).where(*mine)).rowcount
             jobs_gone = gone if table is jobs else jobs_gone
+    work.forget(connection, principal.workspace_id, group_id)
     return jobs_gone
 
 
