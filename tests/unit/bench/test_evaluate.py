@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from bench import evaluate_steps
 from bench.evaluate import scored
-from bench.evaluate_data import WHO_AND_WHEN, Absent, Data, conversation, message_of, speaker_of
+from bench.evaluate_data import WHO_AND_WHEN, Absent, Blamed, Data, conversation, labels, message_of, speaker_of
 from bench.evaluate_engine import reckoned
 from bench.evaluate_scores import (
     Line,
@@ -26,7 +28,7 @@ from bench.evaluate_scores import (
 )
 from bench.evaluate_steps import blames_step, claims, first_cited, report_of
 from benchloop_analysis import verdict
-from benchloop_analysis.records import File, JobInput
+from benchloop_analysis.records import File, JobAnalysis, JobInput
 from tests.unit.analysis.small import job, say, service, tau
 
 RECORD = {
@@ -174,6 +176,19 @@ def test_no_report_of_who_and_when_claims_to_know_the_step(shared_data: Path) ->
     runs = Data(shared_data).who_and_when
     assert len(runs) == len(list((shared_data / WHO_AND_WHEN).glob("*.json"))) > 100
     assert [run.job.job_id for run in runs if blames_step(run.made) or first_cited(run.made) is not None] == []
+
+
+def test_what_is_said_about_the_hits_of_one_miscount_is_true(shared_data: Path) -> None:
+    runs = Data(shared_data).agentrx
+    rows = {line.question: line.values or {} for line in evaluate_steps.lines(Data(shared_data)) if line.question.startswith("root step")}
+    told = [run for run in runs if any(one.rule_id == "count-without-source" for found in labels(without_files(run)) for one in found)]
+    right = sum(run.root == message_of(run.job, first_cited(without_files(run))) for run in told)
+    assert [row["exact"] - right for row in rows.values()] == [9, 6]
+    assert "9 and 6 of 29" in evaluate_steps.NOT_HELD_OUT and right == 3
+
+
+def without_files(run: Blamed) -> JobAnalysis:
+    return verdict.analyse(msgspec.structs.replace(run.job, files=()))
 
 
 def test_no_report_of_agentrx_claims_a_root_cause(shared_data: Path) -> None:
