@@ -40,7 +40,7 @@ def entry() -> None:
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="\b\nVariables:\n" + "\n".join(f"  {name:<28}{text}" for name, text in VARIABLES.items()),
+    epilog="\b\nVariables:\n" + "\n".join(f"  {name:<36}{text}" for name, text in VARIABLES.items()),
 )
 @click.version_option(__version__, prog_name=_NAME, message="%(prog)s %(version)s")
 def main() -> None:

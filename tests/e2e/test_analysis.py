@@ -1,4 +1,4 @@
-"""The installed `bl` on a real server without an analysis: reports, behaviour tasks, and a pull of everything."""
+"""The installed `bl` on a real server: reports before and after the analysis, behaviour tasks, and a pull of everything."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from benchloop_client import Client
 from benchloop_client.samples.generator import write_samples
+from tests.support.analysing import work_off
 from tests.support.programs import Bl, files_below, journal
 from tests.support.served import Served, serving
 
@@ -39,7 +40,7 @@ def test_reports_are_asked_for_and_not_there_yet(bl: Bl, out: Path) -> None:
     assert {name: asked.json[0][name] for name in ("group_id", "kind", "status", "include_passed")} == {
         "group_id": "STEPS",
         "kind": "report",
-        "status": "not_analysed",
+        "status": "queued",
         "include_passed": True,
     }
     assert bl("report", "trigger", "-g", "STEPS", "--include-passed").json == asked.json
@@ -49,13 +50,11 @@ def test_reports_are_asked_for_and_not_there_yet(bl: Bl, out: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["report", "rsi"])
-def test_a_wait_ends_at_once_with_1_where_nobody_analyses(bl: Bl, name: str) -> None:
-    began = time.monotonic()
-    waited = bl(name, "trigger", "-g", "STEPS", "--wait", "--errors", "json")
-    assert time.monotonic() - began < 20
-    assert (waited.code, waited.json[0]["status"]) == (1, "not_analysed")
+def test_a_wait_ends_in_time_with_1_where_no_worker_comes(bl: Bl, name: str) -> None:
+    waited = bl(name, "trigger", "-g", "STEPS", "--wait", "--wait-timeout", "2", "--errors", "json")
+    assert (waited.code, waited.json[0]["status"]) == (1, "queued")
     (record,) = [json.loads(line) for line in waited.err.splitlines() if line.startswith("{")]
-    assert (record["id"], record["kind"], record["code"]) == ("STEPS", "not_ready", "not_analysed")
+    assert (record["id"], record["kind"], record["code"]) == ("STEPS", "not_ready", "wait_timeout")
 
 
 def test_a_behaviour_task_from_start_to_list(bl: Bl) -> None:
@@ -112,3 +111,58 @@ def test_a_missing_archive_can_be_a_failure(bl: Bl, served: Served, out: Path) -
     assert strict.code == (1 if missing else 0), str(strict)
     assert sorted(json.loads(line)["id"] for line in strict.err.splitlines() if line.startswith("{")) == sorted(without)
     assert len(jobs) == 22
+
+
+# ---- after the analysis; keep these last: the server of this file is one for all ------------------------------------------------------
+
+
+@pytest.fixture
+def analysed(served: Served) -> Served:
+    """The server after a worker has done everything."""
+    work_off(served.services)
+    return served
+
+
+def test_reports_are_got_downloaded_and_shown(bl: Bl, analysed: Served, out: Path) -> None:
+    (group,) = bl("report", "get", "-g", "STEPS").json
+    assert group["status"] == "succeeded"
+    assert group["headline"] == "21 of 43 passed; 21 of 39 whose reward is valid"
+    assert sum(reason["share"]["count"] for reason in group["reasons"]) == group["report"]["failed"]
+    done = bl("report", "download", "-g", "STEPS", "-o", str(out))
+    assert done.code == 0, str(done)
+    files = files_below(out)
+    assert len(files) == 45 and files["STEPS_report.md"] == group["reports"][0]["content"].encode()
+    for job in bl("jobs", "get", "-g", "STEPS", "--all", "--reward-valid", "false").json[0]["jobs"]:
+        (report,) = bl("report", "get", "-j", job["job_id"]).json
+        assert report["reward_valid"] is False and report["fail_reason"] == job["fail_reason"]
+        assert report["evidence"] == report["report"]["evidence"] and report["ruleset_version"]
+        assert files[f"STEPS/{job['job_id']}_report.md"] == report["reports"][0]["content"].encode()
+        table = bl("report", "get", "-j", job["job_id"], "--format", "table").out
+        assert table.split()[:3] == ["job_id", "status", "fail_reason"] and str(job["sub_fail_reason"]) in table
+    assert bl("report", "get", "-g", "STEPS", "--format", "table").out.splitlines()[1].endswith(group["headline"])
+
+
+def test_weakness_reports(bl: Bl, analysed: Served, out: Path) -> None:
+    (group,) = bl("rsi", "get", "-g", "STEPS").json
+    assert (group["status"], group["report"]["tasks"]) == ("succeeded", 16)
+    assert bl("rsi", "download", "-g", "STEPS", "-o", str(out)).code == 0
+    assert files_below(out)["STEPS_rsi.md"] == group["report"]["summary_md"].encode()
+
+
+def test_a_trigger_waits_for_what_is_there(bl: Bl, analysed: Served) -> None:
+    began = time.monotonic()
+    waited = bl("report", "trigger", "-g", "STEPS", "--include-passed", "--wait")
+    assert (waited.code, waited.json[0]["status"]) == (0, "succeeded"), str(waited)
+    assert waited.json[0]["reports"] and time.monotonic() - began < 60
+
+
+def test_jobs_are_chosen_by_reason(bl: Bl, analysed: Served, out: Path) -> None:
+    jobs = bl("jobs", "get", "-g", "STEPS", "--all").json[0]["jobs"]
+    reason = next(job["fail_reason"] for job in jobs if job["fail_reason"])
+    wanted = {job["job_id"] for job in jobs if job["fail_reason"] == reason}
+    assert {job["job_id"] for job in bl("jobs", "get", "-g", "STEPS", "--all", "--fail-reason", reason).json[0]["jobs"]} == wanted
+    done = bl("report", "download", "-g", "STEPS", "--fail-reason", reason, "-o", str(out))
+    assert done.code == 0, str(done)
+    assert {name.removeprefix("STEPS/").removesuffix("_report.md") for name in files_below(out) if "/" in name} == wanted
+    counts = bl("overview", "get", "-g", "STEPS", "--scope", "summary").json[0]["summary"]["fail_reasons"]
+    assert sum(row["jobs"] for row in counts if row["fail_reason"] == reason) == len(wanted)

@@ -35,7 +35,7 @@ class _Jobs:
 
 def _known(work: Work, query: Query) -> dict[str, Any]:
     """The filters, if the server knows them: an older one would leave out what it does not know, and answer with other jobs."""
-    more = sorted(name for name, value in query.filters.items() if value and name not in _DOCUMENTED)
+    more = sorted(name for name, value in query.filters.items() if value not in {None, ""} and name not in _DOCUMENTED)
     if more and not work.client.has("filters"):
         raise UsageError(f"the server cannot filter jobs by {', '.join(more)}")
     return dict(query.filters)

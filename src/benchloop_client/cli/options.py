@@ -294,11 +294,7 @@ def job_filter_options() -> Decorator:
         click.option("--sub-fail-reason", metavar="A,B", help="Only jobs that failed for one of these sub-reasons."),
         click.option("--reward-valid", type=click.BOOL, metavar="true|false", help="Only jobs whose reward is valid, or is not."),
     ]
-    return _bundle("filters", _given, (*names, *found), *texts)
-
-
-def _given(**filters: Any) -> dict[str, Any]:
-    return {name: str(value).lower() if isinstance(value, bool) else value for name, value in filters.items() if value not in {None, ""}}
+    return _bundle("filters", dict, (*names, *found), *texts)
 
 
 def task_filter_options() -> Decorator:

@@ -30,7 +30,6 @@ def command() -> None:
 @click.option("--agent", metavar="TEXT", help="Only jobs of this agent.")
 @click.option("--step", type=int, metavar="N", help="Only jobs of this training step.")
 @click.option("--error-type", metavar="TEXT", help="Only jobs that ended with this error.")
-@click.option("--reward-valid", type=bool, metavar="BOOL", help="Only jobs whose reward is (true) or is not (false) valid.")
 @options.print_options()
 @ask.with_session
 def create(session: Session, *, groups: tuple[str, ...], filters: dict[str, Any], **more: Any) -> int:
