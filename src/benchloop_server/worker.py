@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import secrets
@@ -29,6 +30,8 @@ KINDS = {
 
 _log = structlog.get_logger("benchloop_server.work")
 _HOUR = 3600.0
+#: The server that started it comes first where both want the processor.
+_NICE = 5
 
 
 class Handlers(Mapping[str, Handler]):
@@ -160,6 +163,8 @@ def main() -> None:
     parser.add_argument("--idle", type=float, required=True)
     given = parser.parse_args()
     end_with_parent()
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(_NICE)
     stopping = stop_on_signals()
     settings = load()
     logs.configure(settings.log_level, access="off", work=settings.data / "logs" / "worker.jsonl")
