@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import msgspec
@@ -12,6 +12,7 @@ from benchloop_client.actions import bulk, bulk_trajectory
 from benchloop_client.actions.choosing import choose, size_of
 from benchloop_client.actions.destination import Content, Destination, beside, in_group
 from benchloop_client.actions.events import Counter, Noted, Wrote
+from benchloop_client.actions.indenter import Indenter
 from benchloop_client.actions.lasting import Lasting, worth
 from benchloop_client.actions.layout import Documents, Layout, object_chunks
 from benchloop_client.actions.lines import lines
@@ -24,6 +25,8 @@ from benchloop_client.errors import ApiError, IntegrityError, NotFound
 from benchloop_client.transfer.plan import Wanted
 
 _SUFFIX = "_trajectory.json"
+#: A document that is longer (plain bytes) is not held.
+_HELD = 8 << 20
 
 
 def document(work: Work, job_id: str) -> bytes:
@@ -91,9 +94,9 @@ def save_job(work: Work, job_id: str, destination: Destination) -> object:
             return Content((), unchanged=True, close=stream.close)
         if worth(stream, coded=True):
             return Content((), etag=stream.etag, close=stream.close, body=stream)
-        return Content(_laid_out(checked(work, stream, job_id), job_id, layout), etag=stream.etag, close=stream.close)
+        return Content(_laid_out(moving(stream, path, work.watch), job_id, layout), etag=stream.etag, close=stream.close)
 
-    lasting = Lasting(opened, checked=partial(told, work, path), made=lambda raw: _laid_out(b"".join(plain(raw)), job_id, layout))
+    lasting = Lasting(opened, checked=partial(told, work, path), made=lambda raw: _laid_out(plain(raw), job_id, layout))
     source = destination.laid_out(f"job_trajectory {job_id}")
     if destination.rehearsing:
         destination.announce(path, _size_of(work.client.job(job_id)))
@@ -227,8 +230,26 @@ def _size_of(job: object) -> int | None:
     return size if isinstance(size, int) else None
 
 
-def _laid_out(body: bytes, job_id: str, layout: Layout) -> Iterator[bytes]:
-    if body.strip() == b"null":
-        raise ApiError(200, f"the server's answer for the trajectory of {job_id} is null; nothing was written")
-    yield layout.text(body)
+def _laid_out(chunks: Iterable[bytes], job_id: str, layout: Layout) -> Iterator[bytes]:
+    """The text of a document's file. A long one is laid out while it arrives."""
+    rest = iter(chunks)
+    body = b"".join(_up_to(rest, _HELD))
+    if len(body) < _HELD:
+        if body.strip() == b"null":
+            raise ApiError(200, f"the server's answer for the trajectory of {job_id} is null; nothing was written")
+        yield layout.text(body)
+    else:
+        indenter = Indenter(layout)
+        yield indenter.feed(body)
+        del body
+        for chunk in rest:
+            yield indenter.feed(chunk)
+        yield indenter.finish()
     yield b"\n"
+
+
+def _up_to(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
+    """The first `size` bytes and what is left of the last of them, or all there is."""
+    while size > 0 and (chunk := next(chunks, b"")):
+        size -= len(chunk)
+        yield chunk
