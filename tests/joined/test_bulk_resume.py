@@ -215,6 +215,18 @@ def test_a_flipped_byte_is_found_and_the_next_run_is_right(work: Work, tmp_path:
     assert tree(tmp_path / "broken") == right
 
 
+@pytest.mark.parametrize("action", [of_group, of_task])
+def test_a_flipped_byte_costs_only_what_comes_behind_it(work: Work, tmp_path: Path, action: Action) -> None:
+    client = broken(work)
+    assert run(work, tmp_path / "clean", action).ok
+    client.cut, client.flip = client.lengths[0] - 1000, True
+    assert not run(work, tmp_path / "broken", action).ok
+    tries = len(client.offsets)
+    assert run(work, tmp_path / "broken", action).ok
+    assert client.offsets[tries] > client.lengths[0] // 2
+    assert tree(tmp_path / "broken") == tree(tmp_path / "clean")
+
+
 def test_a_part_of_another_layout_is_not_taken(work: Work, tmp_path: Path) -> None:
     client = broken(work)
     run(work, tmp_path / "clean", of_group, layout=Layout(pretty=False))

@@ -10,7 +10,8 @@
             part.checkpoint(wire_offset)                 # may be called for each piece, writes now and then
         placed = part.finish(path, expect=Expect(size, sha256))
 
-Leaving the `with` block without `finish` keeps the part, unless what arrived was wrong (`IntegrityError`).
+Leaving the `with` block without `finish` keeps the part, unless what arrived was wrong (`IntegrityError`) and only a digest of the whole
+would have told.
 
 On the disk: `<root>/.benchloop/parts/<key>.<random>.part`, and beside it `<key>.<owner>.<random>.state`, JSON lines: a `Head`, then a
 `State` for each checkpoint. The owner is the process that works on it. Whoever renames the state of a dead process to its own name has
@@ -60,7 +61,7 @@ class Parts:
 
     def open(self, source: str, path: str, *, digest: bool = True) -> Part:
         """The part for what `source` names, which is to become `path` (relative). What an earlier try left is taken up, unless a process
-        works on it. Without `digest` no SHA-256 is made and a resumed part is not read again.
+        works on it. Without `digest` no SHA-256 is made and a resumed part is not read again: whoever writes has checked each piece.
 
         Raises `LocalError` and `DiskFull`.
         """
@@ -159,7 +160,8 @@ class Part:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if isinstance(error, IntegrityError):
+        # Without a digest of the whole, each piece was checked before it was written: what is wrong came behind the last checkpoint.
+        if isinstance(error, IntegrityError) and self._hash is not None:
             self.abandon()
         else:
             self.keep()
