@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, delete, func, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from benchloop_server.sql.tables import group_reports, groups, jobs, uploads, verdict_texts, verdicts
+from benchloop_server.sql.tables import analysis_requests, group_reports, groups, jobs, uploads, verdict_texts, verdicts
 
 _INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 _PAGE = 1_000
@@ -207,6 +207,13 @@ def keep_report(connection: Connection, workspace_id: str, group_id: str, *, sho
     """Keep the report of the group; nothing for a group that is gone."""
     mine = (group_reports.c.workspace_id == workspace_id, group_reports.c.group_id == group_id)
     connection.execute(update(group_reports).where(*mine).values(shown=shown, rules_digest=rules_digest, made_at=now))
+
+
+def end_requests(connection: Connection, workspace_id: str, group_id: str, *, failed: bool) -> None:
+    """What somebody asked for about the group and its jobs is done, or has failed and may be asked for again."""
+    mine = (analysis_requests.c.workspace_id == workspace_id, analysis_requests.c.group_id == group_id)
+    values: dict[str, Any] = {"state": "failed", "live_key": None} if failed else {"state": "done"}
+    connection.execute(update(analysis_requests).where(*mine, analysis_requests.c.state == "pending").values(values))
 
 
 # ---- reading ------------------------------------------------------------------------------------------------------------------------

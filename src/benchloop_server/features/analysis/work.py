@@ -26,7 +26,6 @@ from benchloop_server.features.analysis.asked import Archive, Asked, Judged, Kep
 from benchloop_server.features.analysis.attempts import Attempts
 from benchloop_server.features.analysis.judging import PROGRAM, packed, rules_of, unpacked
 from benchloop_server.features.analysis.repository import NewVerdict
-from benchloop_server.features.reports import service as reports
 from benchloop_server.kit.clock import format_optional
 from benchloop_server.kit.db import Connection, Row
 from benchloop_server.kit.services import Services
@@ -63,7 +62,7 @@ def _keep(services: Services, run: Run, connection: Connection, *, verdicts: lis
 
 def gave_up(connection: Connection, item: Item, _sentence: str) -> None:
     """Who waits for this may ask again."""
-    reports.ended(connection, item.workspace_id, item.key, failed=True)
+    repository.end_requests(connection, item.workspace_id, item.key, failed=True)
 
 
 # ---- jobs ---------------------------------------------------------------------------------------------------------------------------
@@ -255,7 +254,7 @@ def _report(services: Services, run: Run) -> None:
     def keep(connection: Connection) -> None:
         digest, now = services.rules.digest, services.clock()
         repository.keep_report(connection, workspace_id, group_id, shown=shown, rules_digest=digest, now=now)
-        reports.ended(connection, workspace_id, group_id, failed=False)
+        repository.end_requests(connection, workspace_id, group_id, failed=False)
 
     run.commit(keep)
 

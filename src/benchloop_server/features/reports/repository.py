@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, insert, select
 
 from benchloop_client.contract.analysis import Kind
 from benchloop_server.kit.principal import Principal
@@ -36,10 +36,3 @@ def add(connection: Connection, principal: Principal, wish: Wish, *, request_id:
     values = {name: getattr(wish, name) for name in Wish.__slots__}
     who = {"workspace_id": principal.workspace_id, "requested_by": principal.user}
     connection.execute(insert(analysis_requests).values(request_id=request_id, state="pending", requested_at=now, **who, **values))
-
-
-def end(connection: Connection, workspace_id: str, group_id: str, *, failed: bool) -> None:
-    """What is pending about the group and its jobs is done, or has failed and may be wished for again."""
-    mine = (analysis_requests.c.workspace_id == workspace_id, analysis_requests.c.group_id == group_id)
-    values = {"state": "failed", "live_key": None} if failed else {"state": "done"}
-    connection.execute(update(analysis_requests).where(*mine, analysis_requests.c.state == "pending").values(values))

@@ -87,11 +87,6 @@ def group_rsi(services: Services, principal: Principal, group_id: str) -> GroupR
     return GroupRsi(group_id=group_id, status=found.status, report=text, error=found.error)
 
 
-def ended(connection: Connection, workspace_id: str, group_id: str, *, failed: bool) -> None:
-    """The analysis of the group is done, or has failed: so are the wishes for it."""
-    repository.end(connection, workspace_id, group_id, failed=failed)
-
-
 def want_of_job(services: Services, principal: Principal, job_id: str, *, kind: Kind) -> JobTriggered:
     """E19 and E23. Raises `DomainError` (404)."""
     rules = services.rules.digest
