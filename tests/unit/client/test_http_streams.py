@@ -70,7 +70,7 @@ def test_zstd_frames_one_after_another(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "raw-deflate"])
-def test_other_codings(connect: Connect, coding: str) -> None:
+def test_row_17_a_coded_body_is_measured_on_the_wire(connect: Connect, coding: str) -> None:
     raw = zlib.compressobj(wbits=-15)
     coded = {"gzip": gzip.compress(DATA), "deflate": zlib.compress(DATA), "raw-deflate": raw.compress(DATA) + raw.flush()}[coding]
     answer = Answer(200, coded, {"Content-Encoding": coding.removeprefix("raw-")})
@@ -99,7 +99,7 @@ def test_an_archive_labelled_as_coded_stays_an_archive(connect: Connect) -> None
 
 
 @pytest.mark.parametrize("cut", [1, 1000, len(DATA) - 1])
-def test_a_short_body_never_passes(connect: Connect, cut: int) -> None:
+def test_row_18_a_short_body_never_passes(connect: Connect, cut: int) -> None:
     with pytest.raises(NetworkError, match=f"after {cut} of {len(DATA)} bytes") as caught:
         read(connect, Answer(200, DATA[:cut], length=len(DATA)), retry=0)
     assert caught.value.broken_body
