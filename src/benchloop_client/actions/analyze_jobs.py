@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +29,7 @@ from benchloop_client.errors import BenchloopError, UsageError, one_line
 from benchloop_client.formats.records import Rejected, RunFile, RunGroup, RunJob
 from benchloop_client.transfer import files
 
-#: Bytes of a job's files that are read, at most; the first ones in the archive's order.
-JOB_BYTES = 32 << 20
-_END = 1 << 20
+_PIECE = 1 << 20
 #: The verdict as it is printed: these fields of the report, in this order.
 VERDICT = (
     "job_id", "task_id", "agent", "model", "step", "outcome", "reward", "reward_valid", "fail_reason", "sub_fail_reason", "tier",
@@ -141,30 +141,21 @@ def row_of(report: JobReport) -> bytes:
 
 def texts(found: tuple[RunFile, ...]) -> tuple[File, ...]:
     """The files that the analysis reads, within bounds; one that cannot be read is left out."""
-    taken: list[File] = []
-    left = JOB_BYTES
+    return sources.within(_readable(found))
+
+
+def _readable(found: tuple[RunFile, ...]) -> Iterator[File]:
     for file in found:
-        if left <= 0 or not sources.wanted(file.path):
-            continue
-        try:
-            text = _text(file)
-        except OSError:
-            continue
-        left -= len(text.text)
-        taken.append(text)
-    return tuple(taken)
+        if sources.wanted(file.path):
+            with suppress(OSError):
+                yield _text(file)
 
 
 def _text(file: RunFile) -> File:
     if isinstance(file.source, bytes):
         return sources.file_of(file.path, file.source)
     with open(file.source, "rb") as stream:
-        if file.size <= sources.LARGEST:
-            return sources.file_of(file.path, stream.read(sources.LARGEST))
-        head = stream.read(_END)
-        stream.seek(max(_END, file.size - _END))
-        tail = stream.read(_END)
-    return File(path=file.path, text=f"{head.decode('utf-8', 'replace')}\n{tail.decode('utf-8', 'replace')}", whole=False)
+        return sources.file_from(file.path, iter(partial(stream.read, _PIECE), b""), size=file.size)
 
 
 def _utf8(text: str) -> bytes:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from benchloop_analysis.sources import JOB_TEXT
 from benchloop_client.actions.analyze import AnalysedGroup, Analysis, Request, analyze
-from benchloop_client.actions.analyze_jobs import JOB_BYTES, texts
+from benchloop_client.actions.analyze_jobs import texts
 from benchloop_client.errors import LocalError, UsageError
 from benchloop_client.formats.records import RunFile
 from tests.unit.analysis.made import call
@@ -166,5 +167,5 @@ def test_files_are_read_within_bounds(tmp_path: Path) -> None:
     assert (one.text, one.whole, two.whole) == ("hello", True, False)
     assert len(two.text) == (2 << 20) + 1 and two.text[0] == "a" and two.text[-1] == "b"
     many = tuple(RunFile(f"verifier/{number}.txt", b"x" * (1 << 20), 1 << 20) for number in range(60))
-    assert len(texts(many)) == JOB_BYTES >> 20
+    assert len(texts(many)) == JOB_TEXT >> 20
     assert texts((RunFile("verifier/gone.txt", tmp_path / "gone", 1),)) == ()
