@@ -321,9 +321,9 @@ def test_row_14_a_crowd_that_is_refused_for_a_while_gets_through(server: Scripte
 def test_row_13_the_pause_that_the_server_asks_for_is_kept_by_all(server: Scripted, fetch: Fetch) -> None:
     began = time.monotonic()
     server.on("GET /openapi/jobs/{job}/artifacts", lambda _seen: error(429, Retry_After="2"))
-    fetch(*[f"J{number:02}" for number in range(32)], retry=1, concurrency=32)
+    fetch(*[f"J{number:02}" for number in range(8)], retry=1, concurrency=8)
     early = [seen for seen in server.asked("/artifacts") if seen.at - began < 2]
-    assert len(early) <= 32
+    assert 0 < len(early) <= 8
 
 
 def test_row_35_resets_and_closed_connections_cost_no_item(server: Scripted, fetch: Fetch) -> None:

@@ -114,12 +114,20 @@ def _tell_absent(work: Work, group_id: str, having: int, *, of: int) -> None:
         work.watch(Noted(f"{of - having} of {of} job(s) in {group_id} have no artifact"))
 
 
+def _is_ours(work: Work) -> bool:
+    """Whether the server is one of ours. Where none can be reached, every job is to say so by itself."""
+    try:
+        return work.client.server_version() is not None
+    except NetworkError:
+        return False
+
+
 def _download_jobs(work: Work, jobs: Sequence[str], destination: Destination, choice: Choice) -> Report:
     fetch = _Fetch(work, destination, choice, _Place(()))
     if choice.member is not None:
         count = Counted(Counter(work.watch, "job artifact files", "jobs", len(jobs)), "processed")
         return _collected(work, jobs, lambda job_id: fetch.job(job_id, None), count)
-    if choice.everything and not destination.rehearsing and work.client.server_version() is not None:
+    if choice.everything and not destination.rehearsing and _is_ours(work):
         # A job of our server has one archive, and its version says what is in it: a list of it would only double the requests.
         archives = Counted(Counter(work.watch, "job artifact downloads", "jobs", len(jobs)), "processed")
         return _collected(work, jobs, fetch.archive, archives)

@@ -22,7 +22,7 @@ else:
     layout = lazy("benchloop_client.actions.layout")
 
 
-@click.command(name="retry", cls=options.Leaf, example="bl verify data || bl retry data")
+@click.command(name="retry", cls=options.Leaf, example="bl retry data")
 @options.directory_argument()
 @ask.with_session
 def command(session: Session, *, directory: str) -> int:

@@ -111,7 +111,8 @@ def test_pages_and_filters_reach_the_request(bl: Bl) -> None:
         "jobs", "get", "-g", "G", "--page", "3", "--page-size", "7", "--status", "done", prepare=lambda c: c.groups.update(G=[{}] * 30)
     )
     assert ran.client is not None
-    assert ran.client.calls == [("jobs_page", ("G", 14, 7, {"template": None, "status": "done", "instance_id": None}))]
+    filters = dict.fromkeys(("template", "instance_id", "fail_reason", "sub_fail_reason", "reward_valid"))
+    assert ran.client.calls == [("jobs_page", ("G", 14, 7, {**filters, "status": "done"}))]
     assert ran.json[0]["group_id"] == "G"
 
 
