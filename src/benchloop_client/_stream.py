@@ -27,6 +27,8 @@ _LEAST_BYTES = 1024
 _EARNS_RETRIES = 1 << 20
 #: Large pieces are collected in a buffer of that size and handed out when it holds so much.
 _BUFFER, _ENOUGH = 1 << 19, 1 << 18
+#: What arrives slowly is passed on after so many seconds, for whoever watches.
+_SOON = 0.1
 #: From so many bytes a second on they are waited for by the bufferful.
 _FAST = 8 << 20
 #: How compressed bodies begin; JSON never does.
@@ -164,7 +166,7 @@ class Stream:
 
     def _filled(self, buffer: memoryview) -> Iterator[memoryview]:
         pace, filled, limited = _Pace(self._source), 0, self._source.traffic.limit is not None
-        over = False
+        over, told_at = False, time.monotonic()
         while not over:
             broken: Exception | None = None
             try:
@@ -174,9 +176,10 @@ class Stream:
                 filled, over = filled + got, not got
             except (Broken, OSError) as error:
                 broken = error
-            if filled >= _ENOUGH or filled == len(buffer) or (filled and (over or broken is not None)):
+            late = time.monotonic() - told_at >= _SOON
+            if filled >= _ENOUGH or filled == len(buffer) or (filled and (over or late or broken is not None)):
                 yield buffer[:filled]
-                filled = 0
+                filled, told_at = 0, time.monotonic()
             if broken is not None:
                 raise broken
 

@@ -141,15 +141,17 @@ class Counted:
 
 def moving(stream: Stream, name: str, watch: Watch) -> Iterator[bytes]:
     """The plain bytes of a stream, whoever watches being told of each piece, unless it is a small one that is there at once."""
-    if stream.wire_length is not None and stream.wire_length <= _SMALL:
-        yield from stream
-        return
+    at_once = stream.wire_length if stream.wire_length is not None and stream.wire_length <= _SMALL else None
+    told_of = False
     try:
         for chunk in stream:
-            watch(Moved(name, stream.received, stream.wire_length))
+            if stream.received != at_once:
+                told_of = True
+                watch(Moved(name, stream.received, stream.wire_length))
             yield chunk
     finally:
-        watch(Moved(name, stream.received, stream.received))
+        if told_of or at_once is None:
+            watch(Moved(name, stream.received, stream.received))
 
 
 def told(work: Work, name: str, pieces: Iterable[bytes | memoryview], start: int, total: int | None) -> Iterator[bytes | memoryview]:

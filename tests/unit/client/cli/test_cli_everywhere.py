@@ -21,11 +21,8 @@ from benchloop_client.cli.session import Session
 from benchloop_client.settings import Flags, Settings, load
 
 #: Arguments of commands that look at what they are given.
-_ARGUMENTS = {"config get": ["host"], "config set": [], "completion": ["bash"]} | {name: ["."] for name in ("push", "analyze", "verify", "retry")}
-    "config get": ["host"],
-    "config set": [],
-    "completion": ["bash"],
-    **dict.fromkeys(("push", "analyze", "verify", "retry"), ["."]),
+_ARGUMENTS = {"config get": ["host"], "config set": [], "completion": ["bash"]} | {
+    name: ["."] for name in ("push", "analyze", "verify", "retry")
 }
 #: One command line for each global option, and what is remembered of it.
 _GIVEN: dict[str, tuple[list[str], Any]] = {
