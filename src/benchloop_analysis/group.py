@@ -17,7 +17,7 @@ from functools import cache
 import msgspec
 
 from benchloop_analysis import group_findings, ruleset, words
-from benchloop_analysis.group_records import GroupFacts, GroupReport, Reason, Rewards, Row, Rows, SubReason
+from benchloop_analysis.group_records import GroupFacts, GroupReport, JudgeSummary, Reason, Rewards, Row, Rows, SubReason
 from benchloop_analysis.group_signals import add_signals, found_signals
 from benchloop_analysis.group_tally import (
     Attempts,
@@ -32,6 +32,8 @@ from benchloop_analysis.group_tally import (
     weaknesses,
 )
 from benchloop_analysis.intervals import BOOTSTRAP, WILSON, PassAtK, Rate, pass_rates
+from benchloop_analysis.judge import JUDGED, Opinion
+from benchloop_analysis.judge_totals import JudgeTotals
 from benchloop_analysis.records import UNKNOWN, Facts, JobAnalysis
 from benchloop_analysis.signatures import SignatureTable
 
@@ -57,6 +59,7 @@ class _State(msgspec.Struct):
     signals: dict[str, SignalTally] = {}
     signatures: SignatureTable = msgspec.field(default_factory=SignatureTable)
     versions: dict[str, int] = {}
+    opinions: JudgeTotals = msgspec.field(default_factory=JudgeTotals)
 
 
 class GroupFold:
@@ -92,6 +95,14 @@ class GroupFold:
         state.signatures.add(analysis, facts)
         add_signals(state.signals, analysis)
 
+    def add_opinion(self, made: Opinion | None, *, paid: float) -> None:
+        """Count a judge's opinion on a job; None: one was wanted, and there was no budget left. `paid`: US dollars."""
+        self._state.opinions.add(made, paid=paid)
+
+    def add_cost(self, usd: float) -> None:
+        """Count what a judge cost where the opinions do not say."""
+        self._state.opinions.cost_usd += usd
+
     def _add_parts(self, analysis: JobAnalysis, facts: Facts) -> None:
         state = self._state
         attempts = state.tasks.setdefault(
@@ -115,6 +126,7 @@ class GroupFold:
         add_to(mine.weak, others.weak)
         add_to(mine.signals, others.signals)
         mine.signatures.take(others.signatures)
+        mine.opinions.take(others.opinions)
         for version, count in others.versions.items():
             count_in(mine.versions, version, count)
 
@@ -174,6 +186,7 @@ class GroupFold:
             wasted_seconds=sum(tally.wasted_seconds for tally in state.labels.values()),
             method=f"shares: {WILSON}; pass@k: unbiased estimate over tasks, {BOOTSTRAP}, seed {seed}",
             ruleset_versions=dict(sorted(state.versions.items())),
+            judge=_judge(state.opinions),
         )
 
     def _pass_at_k(self, seed: int) -> tuple[PassAtK, ...]:
@@ -193,7 +206,7 @@ class GroupFold:
                 f"For {words.percent(unknown.value)} of the failed jobs nothing says why; above {100 * UNKNOWN_NOTICE:.0f} % "
                 "the rules do not fit this benchmark: add rules of your own with --rules."
             )
-        if len(self._state.versions) > 1:
+        if len({version.partition(JUDGED)[0] for version in self._state.versions}) > 1:
             yield "The jobs were judged by different versions of the rules; analyse the group again to compare them."
 
 
@@ -207,6 +220,23 @@ def headline(rewards: Rewards) -> str:
     """The pass rate both ways, such as `4 of 62 passed; 4 of 43 whose reward is valid`."""
     recorded, valid = rewards.passed, rewards.passed_valid
     return f"{recorded.count:,} of {recorded.of:,} passed; {valid.count:,} of {valid.of:,} whose reward is valid"
+
+
+def _judge(totals: JudgeTotals) -> JudgeSummary | None:
+    """What a model's opinions amounted to; None where none was wanted."""
+    if not totals.wanted:
+        return None
+    return JudgeSummary(
+        models=dict(sorted(totals.models.items())),
+        wanted=totals.wanted,
+        decided=Rate.of_counts(totals.refined + totals.agreed, totals.wanted),
+        refined=totals.refined,
+        agreed=totals.agreed,
+        abstained=totals.abstained,
+        refused=totals.refused,
+        not_asked=totals.skipped,
+        cost_usd=totals.cost_usd,
+    )
 
 
 def _rewards(outcomes: Outcomes) -> Rewards:

@@ -129,8 +129,27 @@ class TaskNote(Struct, frozen=True, kw_only=True):
     examples: tuple[Example, ...]
 
 
+class JudgeSummary(Struct, frozen=True, kw_only=True):
+    """What a model's opinions amounted to. `wanted`: jobs of which the rules were not sure; `decided`: those of them where enough answers
+    agreed on a label, whose quotes are true. `not_asked`: the budget was used up. `models`: name and number of opinions.
+    """
+
+    models: Mapping[str, int]
+    wanted: int
+    decided: Rate
+    refined: int
+    agreed: int
+    abstained: int
+    refused: int
+    not_asked: int
+    cost_usd: float
+
+
 class GroupReport(Struct, frozen=True, kw_only=True):
-    """All that the analysis says about a group. `headline` states the pass rate both ways. `method` names how intervals were made."""
+    """All that the analysis says about a group. `headline` states the pass rate both ways. `method` names how intervals were made.
+
+    `judge` is None where no model was asked.
+    """
 
     group_id: str
     name: str | None
@@ -157,3 +176,4 @@ class GroupReport(Struct, frozen=True, kw_only=True):
     wasted_seconds: float
     method: str
     ruleset_versions: Mapping[str, int]
+    judge: JudgeSummary | None = None

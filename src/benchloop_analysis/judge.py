@@ -19,6 +19,8 @@ from benchloop_analysis.words import sub as sub_words
 
 #: Raise when the prompt changes: answers to another one are not taken from a cache.
 PROMPT_VERSION = 1
+#: Behind the version of the rules, where a model's opinion was taken.
+JUDGED = "+judge-"
 ABSTAIN = "abstain"
 RULE_ID = "judge"
 #: Reasons that a model may name: what the agent did. The rest is decided by records.
@@ -54,12 +56,16 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """What is asked about one job. `key` is the same for the same question to the same model: a name for cached answers."""
+    """What is asked about one job. `key` is the same for the same question to the same model: a name for cached answers.
+
+    `sample`: which of several answers to the same question this is; the first is 0.
+    """
 
     model: str
     messages: tuple[Message, ...]
     menu: Mapping[str, FaultSide]
     key: str
+    sample: int = 0
 
     @property
     def most_tokens(self) -> int:
@@ -91,7 +97,10 @@ class Judge(Protocol):
 
 
 class Opinion(Struct, frozen=True, kw_only=True):
-    """What was made of an answer. `label` is `reason/sub` if one was believed; `before` the rules' own; `why` says why nothing changed."""
+    """What was made of the answers. `label` is `reason/sub` if one was believed; `before` the rules' own; `why` says why nothing changed.
+
+    `votes`: what the answers said, and how many of them. `cost_usd` is what they cost when they were given; `cached`: all of them earlier.
+    """
 
     status: Status
     model: str
@@ -101,6 +110,7 @@ class Opinion(Struct, frozen=True, kw_only=True):
     says: str | None = None
     why: str | None = None
     evidence: tuple[Evidence, ...] = ()
+    votes: Mapping[str, int] = {}
     cost_usd: float | None = None
     cached: bool = False
 
@@ -140,6 +150,11 @@ def question(analysis: JobAnalysis, facts: Facts, rules: RuleSet, model: str) ->
     messages = (Message(role="system", content=system), Message(role="user", content=user))
     digest = hashlib.sha256(msgspec.json.encode([PROMPT_VERSION, model, messages]))
     return Question(model=model, messages=messages, menu=menu, key=digest.hexdigest())
+
+
+def sampled(asked: Question, sample: int) -> Question:
+    """The same question once more: its answer has a name of its own."""
+    return msgspec.structs.replace(asked, sample=sample, key=f"{asked.key}-{sample}") if sample else asked
 
 
 def menu_of(rules: RuleSet) -> dict[str, FaultSide]:
@@ -263,6 +278,6 @@ def refined(analysis: JobAnalysis, made: Opinion, menu: Mapping[str, FaultSide])
         evidence=made.evidence,
         secondary=(before, *verdict.secondary),
         first_signal_step=min([*steps, *([verdict.first_signal_step] if verdict.first_signal_step is not None else [])], default=None),
-        ruleset_version=f"{verdict.ruleset_version}+judge-{PROMPT_VERSION}:{made.model}",
+        ruleset_version=f"{verdict.ruleset_version}{JUDGED}{PROMPT_VERSION}:{made.model}",
     )
     return msgspec.structs.replace(analysis, verdict=changed)

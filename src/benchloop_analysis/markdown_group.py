@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from benchloop_analysis import words
-from benchloop_analysis.group_records import Example, Finding, GroupReport, Rewards, Row, Rows, Signatures, TaskNote
+from benchloop_analysis.group_records import Example, Finding, GroupReport, JudgeSummary, Rewards, Row, Rows, Signatures, TaskNote
 from benchloop_analysis.intervals import PassAtK, Rate
 from benchloop_analysis.markdown import bullets, cell, code, inline, joined, table
 
@@ -27,6 +27,7 @@ def group_markdown(report: GroupReport) -> str:
             *_pass_at_k(report.pass_at_k),
             *_parts(report),
             *_signatures(report.signatures),
+            *_judge(report.judge),
             *_words(report),
         ]
     )
@@ -186,6 +187,26 @@ def _signatures(signatures: Signatures) -> Iterator[str]:
     yield from _more(signatures.total - _SIGNATURES)
     if signatures.dropped:
         yield f"{signatures.dropped:,} rare errors were left out on the way."
+
+
+def _judge(judge: JudgeSummary | None) -> Iterator[str]:
+    """What a model thought, told as such."""
+    if judge is None:
+        return
+    yield "## A model's opinion"
+    names = ", ".join(map(code, judge.models)) or "a model"
+    yield (
+        f"The rules were not sure about {words.counted(judge.wanted, 'job')}, so {names} was asked. It came to a conclusion on "
+        f"{judge.decided.count:,}: it agreed with the rules on {judge.agreed:,} and named another reason for {judge.refined:,}. "
+        "That reason is counted above; the report of each job shows what the rules had said."
+    )
+    rest = [
+        (judge.abstained, "it abstained, or its answers did not agree"),
+        (judge.refused, "its answers were not believed: a wrong form, or a quote that is not in the record"),
+        (judge.not_asked, "nobody was asked: the budget was used up"),
+    ]
+    yield bullets(f"{count:,}: {why}" for count, why in rest if count)
+    yield f"Cost: {judge.cost_usd:.4f} USD."
 
 
 def _more(count: int) -> Iterator[str]:

@@ -151,13 +151,15 @@ def _opinion(opinion: Opinion | None) -> Iterator[str]:
     yield "## A model's opinion"
     who = f"{code(opinion.model)} was asked, because the rules alone are not sure ({code(opinion.before)})."
     if opinion.status == "abstained":
-        yield f"{who} It does not say why the run failed."
+        yield f"{who} It gives no opinion: {inline(opinion.why or '')}."
     elif opinion.status == "refused":
         yield f"{who} Its answer is not believed: {inline(opinion.why or '')}."
     else:
         verb = "agrees" if opinion.status == "agreed" else f"says {code(opinion.label or '')} instead"
         yield f"{who} It {verb}: {inline(opinion.says or '')}"
         yield bullets(f"{step_link(one.step_id)} {code(one.quote)}" for one in opinion.evidence if one.step_id is not None)
+    if sum(opinion.votes.values()) > 1:
+        yield f"Its answers: {', '.join(f'{code(name)} {count} ×' for name, count in opinion.votes.items())}."
 
 
 def _sibling(comparison: Comparison | None) -> Iterator[str]:

@@ -22,10 +22,11 @@ try:
     from benchloop_analysis.group import GroupFold
     from benchloop_analysis.group_records import GroupFacts, GroupReport
     from benchloop_analysis.judge import Answer, Judge, Question
+    from benchloop_analysis.judge_totals import JudgeTotals
+    from benchloop_analysis.judge_vote import Votes
     from benchloop_analysis.markdown_group import group_markdown
     from benchloop_analysis.rsi_group import group_rsi, group_rsi_markdown
-    from benchloop_client.actions.analyze_jobs import Done, judge, rules_of
-    from benchloop_client.actions.analyze_judge import JudgeTotals
+    from benchloop_client.actions.analyze_jobs import Done, Second, judge, rules_of
     from benchloop_client.actions.analyze_siblings import write_table
 except ModuleNotFoundError as missing:
     raise LocalError(f"{missing.name} is missing, which the analysis needs: pip install 'benchloop_client[analysis]'") from None
@@ -46,7 +47,8 @@ _LOOK = processes.Program("benchloop_client.actions.analyze_siblings", "look")
 class Request:
     """What to analyse and how; the fields are the options of `bl analyze`. `processes` None: as many as there are cores.
 
-    `judge` is asked for its opinion where the rules are not sure, one job after another in this process.
+    `judge` is asked for its opinion where the rules are not sure, one job after another in this process; `votes` says how many of its
+    answers have to agree.
     """
 
     path: Path
@@ -57,6 +59,7 @@ class Request:
     pretty: bool = True
     options: ReadOptions = field(default_factory=ReadOptions)
     judge: Judge | None = None
+    votes: Votes = field(default_factory=Votes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +137,8 @@ def analyze(request: Request, watch: Watch = unwatched) -> Analysis:
             task = msgspec.structs.replace(task, siblings=str(folder))
         collected = _Collected(run, spool)
         careful = _Careful(request.judge) if request.judge is not None else None
-        items = judge(msgspec.json.encode(task), careful) if careful is not None else processes.run(_JUDGE, _tasks(task, width))
+        second = Second(careful, request.votes) if careful is not None else None
+        items = judge(msgspec.json.encode(task), second) if second is not None else processes.run(_JUDGE, _tasks(task, width))
         for key, data in _watched(watch, "analysing", items):
             collected.add(key[0], msgspec.msgpack.decode(data, type=Done))
         analysis = collected.analysis(careful.failures if careful is not None else ())
@@ -235,8 +239,9 @@ class _Collected:
             self._bounds[group] = (self._written, self._written)
         if done.error is not None:
             self._failures.append(Failure(done.location, LocalError(done.error)))
-        if done.opinion is not None or done.unasked:
-            self._opinions.add(done.opinion)
+        if done.paid_usd is not None:
+            self._opinions.add(done.opinion, paid=done.paid_usd)
+            self.folds[group].add_opinion(done.opinion, paid=done.paid_usd)
         if done.analysis is not None and done.facts is not None:
             self._done += 1
             self.folds[group].add(done.analysis, done.facts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ import msgspec
 
 from benchloop_analysis import sources
 from benchloop_analysis.job_report import JobContext, JobReport, job_report
-from benchloop_analysis.judge import Judge, Opinion, may_ask, question, refined
-from benchloop_analysis.judge import opinion as opinion_of
+from benchloop_analysis.judge import Judge, Opinion, refined
+from benchloop_analysis.judge_vote import Votes, consult
 from benchloop_analysis.markdown_job import job_markdown
 from benchloop_analysis.records import Facts, File, JobAnalysis, JobInput
 from benchloop_analysis.rsi import job_rsi, job_rsi_markdown
@@ -39,7 +40,10 @@ VERDICT = (
 
 
 class Done(msgspec.Struct, kw_only=True):
-    """One job: its verdict as a JSON object (`row`) and what is counted of it. With `error`: a job, or a part of it, that was not read."""
+    """One job: its verdict as a JSON object (`row`) and what is counted of it. With `error`: a job, or a part of it, that was not read.
+
+    `paid_usd`: what a judge was paid, None where nobody had to be asked; `opinion` is then None where there was no budget left.
+    """
 
     location: str
     error: str | None = None
@@ -47,10 +51,18 @@ class Done(msgspec.Struct, kw_only=True):
     facts: Facts | None = None
     analysis: JobAnalysis | None = None
     opinion: Opinion | None = None
-    unasked: bool = False
+    paid_usd: float | None = None
 
 
-def judge(task_json: bytes, second: Judge | None = None) -> Iterator[Item]:
+@dataclass(frozen=True, slots=True)
+class Second:
+    """Who gives a second opinion, and how many answers it takes."""
+
+    judge: Judge
+    votes: Votes
+
+
+def judge(task_json: bytes, second: Second | None = None) -> Iterator[Item]:
     """Judge the jobs of a share, one after another; `second` is asked for its opinion where the rules are not sure."""
     task = msgspec.json.decode(task_json, type=Task)
     judge_job = _Judge(task, second)
@@ -62,7 +74,7 @@ def judge(task_json: bytes, second: Judge | None = None) -> Iterator[Item]:
 class _Judge:
     """Judges one job after another by the same rules."""
 
-    def __init__(self, task: Task, second: Judge | None) -> None:
+    def __init__(self, task: Task, second: Second | None) -> None:
         self._task, self._second = task, second
         self._rules = rules_of(task.rules)
         self._siblings = SiblingTable(Path(task.siblings) if task.siblings is not None else None)
@@ -88,7 +100,7 @@ class _Judge:
             files=texts(job.files),
             siblings=self._siblings.siblings(number, job.facts, steps),
         )
-        analysis, opinion, unasked = self._second_opinion(analyse(given, self._rules), facts)
+        analysis, opinion, paid = self._second_opinion(analyse(given, self._rules), facts)
         context = JobContext(
             group_id=group.group_id, cost_usd=job.facts.cost_usd, sibling=self._siblings.passing(number, job.facts), opinion=opinion
         )
@@ -101,19 +113,18 @@ class _Judge:
             facts=facts,
             analysis=msgspec.structs.replace(analysis, trajectory=None),
             opinion=opinion,
-            unasked=unasked,
+            paid_usd=paid,
         )
 
-    def _second_opinion(self, analysis: JobAnalysis, facts: Facts) -> tuple[JobAnalysis, Opinion | None, bool]:
-        """The analysis as it is after the opinion, the opinion, and whether it was wanted and not asked for."""
-        if self._second is None or not may_ask(analysis):
-            return analysis, None, False
-        asked = question(analysis, facts, self._rules, self._second.model)
-        answer = self._second.ask(asked)
-        if answer is None:
-            return analysis, None, True
-        made = opinion_of(answer, asked, analysis)
-        return refined(analysis, made, asked.menu), made, False
+    def _second_opinion(self, analysis: JobAnalysis, facts: Facts) -> tuple[JobAnalysis, Opinion | None, float | None]:
+        """The analysis as it is after the opinion, the opinion, and what was paid; None where nobody had to be asked."""
+        second = self._second
+        asked = None if second is None else consult(analysis, facts, self._rules, judge=second.judge, votes=second.votes)
+        if asked is None:
+            return analysis, None, None
+        if asked.opinion is None:
+            return analysis, None, asked.paid_usd
+        return refined(analysis, asked.opinion, asked.question.menu), asked.opinion, asked.paid_usd
 
     def _write(self, root: Path, report: JobReport, analysis: JobAnalysis, sibling: Outline | None) -> None:
         def target(suffix: str) -> Path:

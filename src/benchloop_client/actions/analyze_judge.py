@@ -6,25 +6,20 @@ The address and the model come from the person's options, never from what is ana
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from benchloop_analysis.judge import Answer, Opinion, Question
+from benchloop_analysis import judge_chat
+from benchloop_analysis.judge import Answer, Question
 from benchloop_client._calls import Body, Call
 from benchloop_client._http import Http
 from benchloop_client.addresses import Origin, check_host
 from benchloop_client.errors import ApiError, AuthError, BenchloopError, NetworkError, UsageError, one_line
 from benchloop_client.settings import Settings
 from benchloop_client.transfer import files
-
-#: Tokens of an answer, at most.
-ANSWER_TOKENS = 700
-_CHAT = "chat/completions"
-_MILLION = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,38 +43,6 @@ class JudgeOptions:
             raise UsageError(f"the judge's key is not sent to {origin} in clear text: use https, or --allow-http")
 
 
-@dataclass
-class JudgeTotals:
-    """What became of all questions, and what they cost in US dollars."""
-
-    asked: int = 0
-    cached: int = 0
-    refined: int = 0
-    agreed: int = 0
-    abstained: int = 0
-    refused: int = 0
-    skipped: int = 0
-    cost_usd: float = 0.0
-
-    def add(self, made: Opinion | None) -> None:
-        """Count one opinion; None: there was no budget left to ask."""
-        if made is None:
-            self.skipped += 1
-            return
-        self.cached += made.cached
-        self.asked += not made.cached
-        setattr(self, made.status, getattr(self, made.status) + 1)
-        self.cost_usd += 0.0 if made.cached else made.cost_usd or 0.0
-
-    def sentence(self) -> str:
-        """What to tell at the end."""
-        said = f"judge: {self.asked} asked, {self.cached} from the cache; "
-        said += f"{self.refined} refined, {self.agreed} agreed, {self.abstained} abstained"
-        unused = f", {self.refused} answers not believed" if self.refused else ""
-        left = f"; {self.skipped} not asked, the budget is used up" if self.skipped else ""
-        return f"{said}{unused}{left}; cost {self.cost_usd:.4f} USD"
-
-
 class EndpointJudge:
     """Asks an endpoint. Not safe between threads: the budget is counted here."""
 
@@ -88,7 +51,7 @@ class EndpointJudge:
         self._options = options
         self._spent = 0.0
         base = check_host(options.url)
-        host = base.removesuffix(f"/{_CHAT}")
+        host = base.removesuffix(f"/{judge_chat.PATH}")
         self._http = Http(replace(settings, host=host, api_key=None, concurrency=1), cancel or threading.Event())
 
     @property
@@ -108,27 +71,17 @@ class EndpointJudge:
         kept = self._kept(question)
         if kept is not None:
             return kept
-        if self._spent + self._at_most(question) > self._options.budget:
+        if self._spent + judge_chat.at_most(question, self._options.price) > self._options.budget:
             return None
-        answer = self._answer(question, self._sent(question))
+        answer = judge_chat.answer_of(self._sent(question), question, self._options.price)
         self._spent += answer.cost_usd or 0.0
         self._keep(question, answer)
         return answer
 
-    def _at_most(self, question: Question) -> float:
-        sent, received = self._options.price
-        return (question.most_tokens * sent + ANSWER_TOKENS * received) / _MILLION
-
     def _sent(self, question: Question) -> Any:
-        body = {
-            "model": question.model,
-            "messages": [{"role": message.role, "content": message.content} for message in question.messages],
-            "temperature": 0,
-            "max_tokens": ANSWER_TOKENS,
-        }
         headers = {"Authorization": f"Bearer {self._options.key}"} if self._options.key else {}
-        data = files.json_bytes(body, pretty=False)
-        call = Call("POST", _CHAT, headers=headers, body=Body.of(data, content_type="application/json"), repeatable=False)
+        body = Body.of(judge_chat.body(question), content_type="application/json")
+        call = Call("POST", judge_chat.PATH, headers=headers, body=body, repeatable=False)
         try:
             return self._http.json(call)
         except (ApiError, AuthError, NetworkError) as error:
@@ -140,26 +93,6 @@ class EndpointJudge:
             said = said.replace(self._options.key, "***")
         kind = NetworkError if isinstance(error, NetworkError) else AuthError if isinstance(error, AuthError) else BenchloopError
         return kind(f"the judge at {Origin.of(self._options.url)}: {one_line(said)}")
-
-    def _answer(self, question: Question, given: Any) -> Answer:
-        """The text and the tokens. An answer of another shape is an empty text, which nobody believes."""
-        choices = given.get("choices") if isinstance(given, Mapping) else None
-        message = choices[0].get("message") if isinstance(choices, list) and choices and isinstance(choices[0], Mapping) else None
-        content = message.get("content") if isinstance(message, Mapping) else None
-        usage = given.get("usage") if isinstance(given, Mapping) else None
-        sent, received = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-        return Answer(
-            text=content if isinstance(content, str) else "",
-            prompt_tokens=sent,
-            completion_tokens=received,
-            cost_usd=self._cost(question, sent, received),
-        )
-
-    def _cost(self, question: Question, sent: int | None, received: int | None) -> float:
-        """By the price; where the endpoint does not count tokens, what it can have cost at most."""
-        if sent is None or received is None:
-            return self._at_most(question)
-        return (sent * self._options.price[0] + received * self._options.price[1]) / _MILLION
 
     def _path(self, question: Question) -> Path | None:
         return self._options.cache / f"{question.key}.json" if self._options.cache is not None else None
@@ -179,8 +112,3 @@ class EndpointJudge:
         if path is not None and answer.text:
             path.parent.mkdir(parents=True, exist_ok=True)
             files.place_bytes(path, files.json_bytes(msgspec.to_builtins(answer)), root=path.parent)
-
-
-def _count(usage: Any, name: str) -> int | None:
-    value = usage.get(name) if isinstance(usage, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

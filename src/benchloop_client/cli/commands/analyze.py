@@ -13,12 +13,14 @@ from benchloop_client.cli.lazy import lazy
 from benchloop_client.cli.session import Session
 
 if TYPE_CHECKING:
+    from benchloop_analysis import judge_vote
     from benchloop_client import settings
     from benchloop_client.actions import analyze as actions
     from benchloop_client.actions import analyze_judge, analyze_output
     from benchloop_client.cli import analyze_table, formats, progress, tty
     from benchloop_client.formats import records
 else:
+    judge_vote = lazy("benchloop_analysis.judge_vote")
     actions = lazy("benchloop_client.actions.analyze")
     analyze_judge = lazy("benchloop_client.actions.analyze_judge")
     settings = lazy("benchloop_client.settings")
@@ -43,6 +45,13 @@ def _price(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
     if not (0 <= sent < float("inf") and 0 <= received < float("inf")):
         raise click.BadParameter("prices are 0 or more")
     return sent, received
+
+
+def _votes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int, int]:
+    asked, _, agree = value.partition(",")
+    if not (asked.isdigit() and agree.isdigit() and 1 <= int(agree) <= int(asked) <= 9):
+        raise click.BadParameter("two numbers from 1 to 9, the second not above the first, such as 3,2")
+    return int(asked), int(agree)
 
 
 @click.command(name="analyze", cls=options.Leaf, example="bl analyze runs/2026-01-01 -o reports")
@@ -71,6 +80,9 @@ def _price(_ctx: click.Context, _param: click.Parameter, value: str | None) -> t
 @click.option(
     "--judge-budget", type=click.FloatRange(min=0), default=1.0, show_default=True, metavar="USD", help="Spend no more on the judge."
 )
+@click.option(
+    "--judge-votes", metavar="N,M", callback=_votes, default="3,2", show_default=True, help="Ask up to N times; M answers have to agree."
+)
 @options.print_options(default="table on a terminal, else json")
 @ask.with_session
 def command(
@@ -91,6 +103,7 @@ def command(
     Prints a table on a terminal, else JSON: one {"group": …, "jobs": […]} a group. Exits 1 when a job could not be read.
     """
     session.given.setdefault("format", "table" if session.on_terminal else "json")
+    samples, agree = told.pop("judge_votes")
     judge = _judge(session, *(told.pop(f"judge_{name}") for name in ("url", "model", "price", "budget")))
     target = output_dir or session.given.get("output_dir")
     request = actions.Request(
@@ -102,6 +115,7 @@ def command(
         pretty=session.layout.pretty,
         options=records.ReadOptions(**told),
         judge=judge,
+        votes=judge_vote.Votes(samples=samples, agree=agree),
     )
     watch = progress.Progress(session.output, session.env.clock)
     try:

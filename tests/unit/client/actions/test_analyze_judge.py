@@ -135,7 +135,7 @@ def test_only_the_unsure_verdict_is_refined(endpoint: Scripted, unsure: Path, tm
     with analyze(Request(unsure, judge=judge(endpoint), output_dir=tmp_path / "out")) as found:
         jobs = {job["task_id"]: job for job in found.groups[0].jobs()}
         totals = found.opinions
-    assert (totals.asked, totals.refined, len(endpoint.asked("chat"))) == (1, 1, 1)
+    assert (totals.asked, totals.refined, len(endpoint.asked("chat"))) == (1, 1, 2), "two answers that agree are enough"
     dull = jobs["dull"]
     assert (dull["sub_fail_reason"], dull["tier"], dull["opinion"]["status"]) == ("no_action", "C", "refined")
     assert dull["reward_valid"] is None and jobs["lost"]["opinion"] is None and jobs["lost"]["fail_reason"] == "verifier_error"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,9 +24,17 @@ def test_the_command_tells_what_the_judge_cost(
     told = ("--judge-url", f"{server.origin}/v1", "--judge-model", "m", "--judge-price", "3,15", "--config", str(tmp_path / "c.toml"))
     write(tmp_path / "c.toml", "")
     first, second = bl("analyze", str(run), *told), bl("analyze", str(run), *told)
-    assert first.code == second.code == 0 and first.json == json.loads(second.out.replace('"cached": true', '"cached": false'))
-    assert "judge: 1 asked, 0 from the cache; 1 refined" in first.err and "cost 0.0045 USD" in first.err
+    assert first.code == second.code == 0 and _without_cost(first.json) == _without_cost(
+        json.loads(second.out.replace('"cached": true', '"cached": false'))
+    )
+    assert "different versions" not in first.out
+    assert "judge: 1 asked, 0 from the cache; 1 refined" in first.err and "cost 0.0090 USD" in first.err
+    assert first.json[0]["group"]["judge"]["cost_usd"] == pytest.approx(0.009) and second.json[0]["group"]["judge"]["cost_usd"] == 0
     assert "judge: 0 asked, 1 from the cache" in second.err and KEY not in first.out + first.err
+
+
+def _without_cost(groups: Any) -> Any:
+    return [{**one, "group": {**one["group"], "judge": {**one["group"]["judge"], "cost_usd": None}}} for one in groups]
 
 
 @pytest.mark.parametrize(
@@ -36,6 +45,7 @@ def test_the_command_tells_what_the_judge_cost(
         ("--judge-model", "m"),
         ("--judge-url", "http://127.0.0.1:9", "--judge-model", "m", "--judge-price", "x"),
         ("--judge-url", "http://127.0.0.1:9", "--judge-model", "m", "--judge-price", "-1,2"),
+        ("--judge-votes", "2,3"),
         ("--judge-url", "nowhere", "--judge-model", "m", "--judge-price", "0,0"),
     ],
 )
