@@ -1,4 +1,4 @@
-"""How sure a share is: Wilson's interval for counts, and pass@k over tasks with a bootstrap."""
+"""How sure a share is: counts with Wilson's interval, and pass@k over tasks with a bootstrap."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from benchloop_analysis.records import Struct
+from benchloop_analysis.wilson import wilson
 
 LEVEL = 0.95
-_Z = 1.959963984540054
 RESAMPLES = 2_000
 WILSON = "Wilson score, 95 %"
 BOOTSTRAP = f"percentile bootstrap over tasks, {RESAMPLES} resamples, 95 %"
@@ -48,17 +48,6 @@ class PassAtK(Struct, frozen=True, kw_only=True):
     low: float | None
     high: float | None
     method: str | None
-
-
-def wilson(count: int, of: int) -> tuple[float, float] | None:
-    """The 95 % Wilson interval of `count` successes in `of` trials; None without trials."""
-    if of == 0:
-        return None
-    share, square = count / of, _Z * _Z
-    centre = share + square / (2 * of)
-    half = _Z * math.sqrt(share * (1 - share) / of + square / (4 * of * of))
-    low, high = (centre - half) / (1 + square / of), (centre + half) / (1 + square / of)
-    return (0.0 if count == 0 else max(0.0, low)), (1.0 if count == of else min(1.0, high))
 
 
 def pass_at_k(attempts: int, passed: int, k: int) -> float:

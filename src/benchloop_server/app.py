@@ -1,4 +1,4 @@
-"""The application: every feature's routes, the error handlers, and the frame round each request."""
+"""The application: every feature's routes, the pages, the error handlers, and the frame round each request."""
 
 from __future__ import annotations
 
@@ -31,10 +31,13 @@ from benchloop_server.http.auth import principal_of, services_of
 from benchloop_server.http.errors import HANDLERS
 from benchloop_server.http.frame import Frame
 from benchloop_server.kit.services import Services
+from benchloop_server.pages.all import PAGES
+from benchloop_server.pages.errors import for_browsers
 
 ROUTES: list[Any] = [
     *(*ABOUT, *ACCOUNTS, *GROUPS, *JOBS, *METRICS, *DOWNLOADS, *UPLOADS),
     *(*TRAJECTORIES, *EXPORTS, *BULK, *ARTIFACTS, *REPORTS, *BEHAVIOUR),
+    *PAGES,
 ]
 
 
@@ -45,7 +48,7 @@ def create_app(services: Services) -> Frame:
         Litestar(
             route_handlers=[_Ours("/", route_handlers=ROUTES)],
             dependencies={"services": Provide(services_of), "principal": Provide(principal_of)},
-            exception_handlers=HANDLERS,
+            exception_handlers=for_browsers(HANDLERS),
             openapi_config=_description(),
             request_max_body_size=services.limits.json_body_bytes,
             state=State({"services": services}),

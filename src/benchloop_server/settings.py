@@ -6,7 +6,9 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
+from urllib.parse import urlsplit
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8765
@@ -16,6 +18,7 @@ VARIABLES = {
     "BENCHLOOP_SERVER_DATA": "data folder (default: benchloop in the user's data directory)",
     "BENCHLOOP_SERVER_HOST": f"address to listen on (default {DEFAULT_HOST})",
     "BENCHLOOP_SERVER_PORT": f"port to listen on, 0 for any free one (default {DEFAULT_PORT})",
+    "BENCHLOOP_SERVER_NAMES": "names under which browsers reach the pages, with commas (default: --host, localhost and any IP address)",
     "BENCHLOOP_SERVER_DATABASE": "database URL (default: SQLite in the data folder)",
     "BENCHLOOP_SERVER_BLOBS": "blob store: a folder, s3://bucket/prefix or memory: (default: a folder in the data folder)",
     "BENCHLOOP_SERVER_LOG_LEVEL": "debug, info, warning or error (default info)",
@@ -26,8 +29,26 @@ VARIABLES = {
     "BENCHLOOP_SERVER_LINK_MIB": "size in MiB from which a file counts as large for that (default 32)",
     "BENCHLOOP_SERVER_RULES": "files or folders with rules of your own for the analysis, separated as in PATH (default: none)",
     "BENCHLOOP_SERVER_ANALYSIS_PROCESSES": "processes of a worker that analyse (default: one for each core; 0: the worker itself)",
+    "BENCHLOOP_SERVER_JUDGE_URL": "endpoint of the OpenAI kind, asked where the rules are not sure (default: none)",
+    "BENCHLOOP_SERVER_JUDGE_MODEL": "model to ask there",
+    "BENCHLOOP_SERVER_JUDGE_KEY": "key for it; sent there only, over TLS or to this machine",
+    "BENCHLOOP_SERVER_JUDGE_PRICE": "US dollars for a million tokens sent, and received, such as 3,15; 0,0 for an endpoint of your own",
+    "BENCHLOOP_SERVER_JUDGE_CAP": "US dollars that all its answers together may cost (default 1)",
+    "BENCHLOOP_SERVER_JUDGE_VOTES": "answers to ask for at most, and how many have to agree (default 3,2)",
     "AWS_*": "credentials, region and endpoint of an s3:// blob store",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSettings:
+    """Which model is asked, and what that may cost: US dollars for a million tokens sent and received, and for everything together."""
+
+    url: str
+    model: str
+    key: str = field(default="", repr=False)
+    price: tuple[float, float]
+    cap: float = 1.0
+    votes: tuple[int, int] = (3, 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +60,7 @@ class Settings:
     blobs: str
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
+    names: tuple[str, ...] = ()
     log_level: str = "info"
     workers: int = 1
     pack_minutes: int = 10
@@ -47,6 +69,7 @@ class Settings:
     link_mib: int = 32
     rules: tuple[Path, ...] = ()
     analysis_processes: int = 1
+    judge: JudgeSettings | None = None
     aws: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -69,6 +92,7 @@ def load(environ: Mapping[str, str] | None = None, **options: str | int | Path |
         blobs=pick("blobs", "BLOBS", str(data / "blobs")),
         host=pick("host", "HOST", DEFAULT_HOST),
         port=_port(pick("port", "PORT", str(DEFAULT_PORT))),
+        names=tuple(name.strip().lower() for name in pick("names", "NAMES", "").split(",") if name.strip()),
         log_level=pick("log_level", "LOG_LEVEL", "info").lower(),
         workers=_number("workers", pick("workers", "WORKERS", "1"), most=64),
         pack_minutes=_number("minutes before packing", pick("pack_minutes", "PACK_MINUTES", "10"), most=100_000),
@@ -77,6 +101,7 @@ def load(environ: Mapping[str, str] | None = None, **options: str | int | Path |
         link_mib=_number("size in MiB for signed links", pick("link_mib", "LINK_MIB", "32"), most=1_000_000),
         rules=tuple(Path(part).expanduser().absolute() for part in pick("rules", "RULES", "").split(os.pathsep) if part),
         analysis_processes=_number("number of processes", pick("analysis_processes", "ANALYSIS_PROCESSES", str(_cores())), most=256),
+        judge=_judge({name: environ.get(f"BENCHLOOP_SERVER_JUDGE_{name}", "") for name in _JUDGE}),
         aws={name: value for name, value in environ.items() if name.startswith("AWS_")},
     )
 
@@ -94,7 +119,80 @@ def for_child(settings: Settings, environ: Mapping[str, str] | None = None) -> d
         "RULES": os.pathsep.join(map(str, settings.rules)),
         "ANALYSIS_PROCESSES": str(settings.analysis_processes),
     }
-    return {**environ, **settings.aws, **{f"BENCHLOOP_SERVER_{name}": value for name, value in ours.items()}}
+    judge = dict.fromkeys((f"BENCHLOOP_SERVER_JUDGE_{name}" for name in _JUDGE), "") if settings.judge is None else _told(settings.judge)
+    return {**environ, **settings.aws, **judge, **{f"BENCHLOOP_SERVER_{name}": value for name, value in ours.items()}}
+
+
+def for_hand(settings: Settings, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The environment of a process that only computes: it asks nobody, so it gets no key for it."""
+    return {name: value for name, value in for_child(settings, environ).items() if not name.startswith("BENCHLOOP_SERVER_JUDGE_")}
+
+
+_JUDGE = ("URL", "MODEL", "KEY", "PRICE", "CAP", "VOTES")
+
+
+def _judge(given: Mapping[str, str]) -> JudgeSettings | None:
+    if not given["URL"]:
+        return None
+    if not given["MODEL"] or not given["PRICE"]:
+        raise BadSetting("a judge needs its URL, MODEL and PRICE (BENCHLOOP_SERVER_JUDGE_…), so that its cost is known and capped")
+    _check_judge_url(given["URL"])
+    price = _pair("price of the judge", given["PRICE"])
+    votes = _pair("number of the judge's answers", given["VOTES"] or "3,2")
+    if not (votes[0].is_integer() and votes[1].is_integer() and 1 <= votes[1] <= votes[0] <= 9):
+        raise BadSetting(f"the judge's votes are two numbers from 1 to 9, the second not above the first, not {given['VOTES']!r}")
+    cap = _amount("cap of the judge", given["CAP"] or "1")
+    return JudgeSettings(
+        url=given["URL"], model=given["MODEL"], key=given["KEY"], price=price, cap=cap, votes=(int(votes[0]), int(votes[1]))
+    )
+
+
+def _told(judge: JudgeSettings) -> dict[str, str]:
+    """The variables from which `_judge` makes the same."""
+    values = {
+        "URL": judge.url,
+        "MODEL": judge.model,
+        "KEY": judge.key,
+        "PRICE": ",".join(map(repr, judge.price)),
+        "CAP": repr(judge.cap),
+        "VOTES": ",".join(map(str, judge.votes)),
+    }
+    return {f"BENCHLOOP_SERVER_JUDGE_{name}": value for name, value in values.items()}
+
+
+def _check_judge_url(text: str) -> None:
+    """Trajectories and the key leave in clear text for this machine only."""
+    try:
+        url = urlsplit(text)
+        usable = bool(url.hostname) and url.scheme in {"http", "https"} and url.username is None and url.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        raise BadSetting("the judge's URL has to be a full address such as https://llm.example.com/v1, without a key in it")
+    if url.scheme == "http" and not _is_here(url.hostname or ""):
+        raise BadSetting(f"the judge at {url.hostname} has to be reached over https: http is for this machine only")
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _pair(what: str, text: str) -> tuple[float, float]:
+    first, _, second = text.partition(",")
+    return _amount(what, first), _amount(what, second)
+
+
+def _amount(what: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise BadSetting(f"the {what} has to be given in numbers that are 0 or more, not {text!r}")
+    return value
 
 
 def _cores() -> int:

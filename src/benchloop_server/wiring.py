@@ -17,13 +17,15 @@ from benchloop_server.adapters.engine_rows import RowEngine
 from benchloop_server.adapters.hands_processes import ProcessHands
 from benchloop_server.features.accounts import service as accounts
 from benchloop_server.kit.blobs import BlobStore
+from benchloop_server.kit.browsers import Browsers
 from benchloop_server.kit.db import Database, DatabaseError, sqlite_url
+from benchloop_server.kit.judging import Judging
 from benchloop_server.kit.rules import Rules
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.staging import sweep
 from benchloop_server.kit.upkeep import Upkeep
 from benchloop_server.kit.work import Engine, Handler
-from benchloop_server.settings import BadSetting, Settings, for_child
+from benchloop_server.settings import BadSetting, Settings, for_hand
 from benchloop_server.sql import migrate
 
 _MIB = 1024 * 1024
@@ -68,15 +70,38 @@ def open_services(settings: Settings) -> Services:
     sweep(scratch)
     identify = partial(accounts.identify, database)
     return Services(
-        db=database, blobs=open_blobs(settings), scratch=scratch, identify=identify, upkeep=upkeep_of(settings), rules=rules_of(settings)
+        db=database,
+        blobs=open_blobs(settings),
+        scratch=scratch,
+        identify=identify,
+        upkeep=upkeep_of(settings),
+        rules=rules_of(settings),
+        judging=judging_of(settings),
+        browsers=Browsers(names=frozenset((*settings.names, settings.host.lower()))),
     )
 
 
 def for_work(services: Services, settings: Settings) -> Services:
-    """The services of a worker, which has other processes compute for it where their blobs are not in the memory of this one."""
+    """The services of a worker, which has other processes compute for it where their blobs are not in the memory of this one, and which
+    may ask a judge.
+    """
+    if settings.judge is not None and services.judging is not None:
+        # Loaded only here: it needs the analysis.
+        adapter = importlib.import_module("benchloop_server.adapters.judge_endpoint").EndpointJudge
+        asked = settings.judge
+        endpoint = adapter(asked.url, asked.model, key=asked.key or None, price=asked.price)
+        services = replace(services, judging=replace(services.judging, endpoint=endpoint))
     if settings.blobs.startswith("memory:") or settings.analysis_processes < 1:
         return services
-    return replace(services, hands=ProcessHands(settings.analysis_processes, for_child(settings)))
+    return replace(services, hands=ProcessHands(settings.analysis_processes, for_hand(settings)))
+
+
+def judging_of(settings: Settings) -> Judging | None:
+    """What the settings say about a judge."""
+    asked = settings.judge
+    if asked is None:
+        return None
+    return Judging(model=asked.model, price=asked.price, cap=asked.cap, samples=asked.votes[0], agree=asked.votes[1])
 
 
 def rules_of(settings: Settings) -> Rules:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import inspect, text
+from sqlalchemy import Connection, inspect, text
 
 from benchloop_server.kit.db import Database
 from benchloop_server.sql import migrate
@@ -18,8 +20,18 @@ from benchloop_server.sql.tables import metadata
 def test_migrations_from_empty_lead_to_the_declared_tables(database: Database) -> None:
     assert migrate.upgrade(database) is True
     with database.read() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        options = {"compare_type": True, "compare_server_default": True, "include_object": _is_for(connection)}
+        context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, metadata) == []
+
+
+def _is_for(connection: Connection) -> Callable[..., bool]:
+    """Alembic does not ask which database a declared index is for."""
+
+    def wanted(thing: Any, _name: object, kind: str, reflected: bool, _other: object) -> bool:
+        return reflected or kind != "index" or connection.dialect.name == "sqlite" or thing.name != "ix_jobs_listed"
+
+    return wanted
 
 
 def test_a_second_upgrade_does_nothing(database: Database) -> None:

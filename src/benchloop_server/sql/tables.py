@@ -65,8 +65,27 @@ keys = Table(
     _time("created_at"),
     Column("revoked_at", BigInteger),
     Column("expires_at", BigInteger),
+    Column("last_used_at", BigInteger),
     UniqueConstraint("hash"),
     ForeignKeyConstraint(["workspace_id", "user"], ["users.workspace_id", "users.user"]),
+)
+
+#: Browsers that are signed in with a key, and worth as much as it is. `hash` is the SHA-256 of what the cookie holds; `former_hash` of what
+#: it held before `rotated_at`, for the requests that were under way.
+sessions = Table(
+    "sessions",
+    metadata,
+    _id("session_id"),
+    _text("workspace_id"),
+    _text("key_id"),
+    _text("hash"),
+    Column("former_hash", Text),
+    _time("created_at"),
+    _time("rotated_at"),
+    _time("expires_at"),
+    UniqueConstraint("hash"),
+    ForeignKeyConstraint(["key_id"], ["keys.key_id"]),
+    Index(None, "former_hash"),
 )
 
 #: `given_name`, `tags_json` and `note` are what people said by hand; no push touches them.
@@ -163,6 +182,20 @@ jobs = Table(
     Index(None, "workspace_id", "created_at", "job_id", unique=True),
 )
 
+#: The facts by which the job list is filtered, counted and ordered, side by side: SQLite reads these in place of the whole rows, whose JSON
+#: lies between them. PostgreSQL keeps long values apart by itself, and refuses an entry of an index that is longer than 2.7 kB.
+Index(
+    "ix_jobs_listed",
+    *(
+        jobs.c[name]
+        for name in (
+            *("workspace_id", "group_id", "created_at", "job_id", "status", "outcome", "reward", "reward_valid"),
+            *("fail_reason", "sub_fail_reason", "task_id", "step", "attempt", "model", "agent", "template", "instance_id", "error_type"),
+            *("cost_usd", "n_input_tokens", "n_output_tokens", "n_steps", "started_at", "finished_at"),
+        )
+    ),
+).ddl_if(dialect="sqlite")
+
 #: Every reward key of a job, so that means per key are plain SQL.
 job_rewards = Table(
     "job_rewards",
@@ -249,7 +282,8 @@ analysis_requests = Table(
 
 #: What the analysis found about a job with the content `fingerprint`: another fingerprint in `jobs` means that it is about older content.
 #: `stale`: it is to be judged again. `rules_digest` is of the rules as the settings name them; `context` of what other attempts at the task
-#: showed. With `error` there are no texts. No `group_id`: rows go with their jobs, in the order in which workers lock them.
+#: showed. With `error` there are no texts. `tier` is null without a reason; `judge_digest` says which judge was asked about it, if it was
+#: necessary, null where none was. No `group_id`: rows go with their jobs, in the order in which workers lock them.
 verdicts = Table(
     "verdicts",
     metadata,
@@ -261,6 +295,8 @@ verdicts = Table(
     Column("stale", Boolean, nullable=False),
     _time("judged_at"),
     Column("error", Text),
+    Column("tier", Text),
+    Column("judge_digest", Text),
     ForeignKeyConstraint(["workspace_id", "job_id"], ["jobs.workspace_id", "jobs.job_id"], ondelete="CASCADE"),
 )
 
@@ -276,6 +312,28 @@ verdict_texts = Table(
     ForeignKeyConstraint(["workspace_id", "job_id"], ["verdicts.workspace_id", "verdicts.job_id"], ondelete="CASCADE"),
 )
 
+#: Answers of a judge, each written as soon as it is there, so that nothing is paid twice. They hold words of the job, and go with it.
+judge_answers = Table(
+    "judge_answers",
+    metadata,
+    _id("workspace_id"),
+    _id("job_id"),
+    _id("question_key"),
+    _text("model"),
+    _text("text"),
+    Column("prompt_tokens", BigInteger),
+    Column("completion_tokens", BigInteger),
+    Column("cost_usd", Float),
+    _time("asked_at"),
+    ForeignKeyConstraint(["workspace_id", "job_id"], ["jobs.workspace_id", "jobs.job_id"], ondelete="CASCADE"),
+    Index(None, "workspace_id", "question_key"),
+)
+
+#: One row: what all answers cost, and what those that are under way, or were lost on the way, can have cost at most.
+judge_spending = Table(
+    "judge_spending", metadata, Column("id", BigInteger, primary_key=True, autoincrement=False), Column("spent_usd", Float, nullable=False)
+)
+
 #: The report of a group, made from the verdicts on its jobs; the row is there from the first push on, the rest is null until there is one.
 group_reports = Table(
     "group_reports",
@@ -288,7 +346,24 @@ group_reports = Table(
     ForeignKeyConstraint(["workspace_id", "group_id"], ["groups.workspace_id", "groups.group_id"]),
 )
 
+#: What a job with the content `fingerprint` did, observed by the behaviours of `catalogue_version`: JSON in zstd
+#: (`benchloop_analysis.behaviours.records.Features`). With `error` it could not be observed. Jobs without a trajectory have no row.
+job_features = Table(
+    "job_features",
+    metadata,
+    _id("workspace_id"),
+    _id("job_id"),
+    _text("fingerprint"),
+    _text("catalogue_version"),
+    _time("observed_at"),
+    Column("features", LargeBinary),
+    Column("error", Text),
+    ForeignKeyConstraint(["workspace_id", "job_id"], ["jobs.workspace_id", "jobs.job_id"], ondelete="CASCADE"),
+    Index(None, "catalogue_version"),
+)
+
 #: Behaviour tasks, kept as `analysis_requests` are. `sample_size` is null in mode all_jobs; `done` and `total` count jobs, null at first.
+#: `state` is pending, done, failed or cancelled; `error` why it failed.
 behaviour_tasks = Table(
     "behaviour_tasks",
     metadata,
@@ -304,12 +379,25 @@ behaviour_tasks = Table(
     Column("live_key", Text),
     Column("done", BigInteger),
     Column("total", BigInteger),
+    Column("error", Text),
+    Column("ended_at", BigInteger),
     _time("created_at"),
     Column("created_by", Text),
     UniqueConstraint("workspace_id", "live_key"),
     ForeignKeyConstraint(["workspace_id", "group_id"], ["groups.workspace_id", "groups.group_id"]),
     Index(None, "workspace_id", "group_id", "created_at"),
     Index(None, "state", "created_at"),
+)
+
+#: What a behaviour task has so far, JSON in zstd: its frozen `sample`, the `study`, and with examples the `result`.
+behaviour_parts = Table(
+    "behaviour_parts",
+    metadata,
+    _id("workspace_id"),
+    _id("uid"),
+    _id("name"),
+    Column("data", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["workspace_id", "uid"], ["behaviour_tasks.workspace_id", "behaviour_tasks.uid"], ondelete="CASCADE"),
 )
 
 #: Numbers handed out under a row lock: `created_at` holds the last creation time given to any job; the row `blobs` is held, in part by who

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from benchloop_analysis.intervals import Rate, ks, pass_at_k, pass_rates, wilson
+from benchloop_analysis.intervals import Rate, ks, pass_at_k, pass_rates
+from benchloop_analysis.wilson import wilson
 
 
 @settings(deadline=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from litestar import MediaType, Request, get
+from litestar import MediaType, Request, Response, get
 from litestar.handlers import HTTPRouteHandler
 
 from benchloop_client.contract.resources import Version
@@ -26,9 +26,12 @@ def status(services: GivenServices, principal: GivenPrincipal) -> ServerStatus:
 
 
 @get("/", include_in_schema=False, media_type=MediaType.TEXT)
-async def front() -> str:
-    """One line for a browser, and for clients that probe the host."""
-    return f"benchloop-server {__version__}: the API is under /openapi, its description at /openapi.json\n"
+async def front(request: Request) -> Response[str]:  # type: ignore[type-arg]
+    """The pages for a browser, one line for clients that probe the host."""
+    if "text/html" in request.headers.get("accept", ""):
+        return Response("", status_code=303, headers={"location": "/groups"})
+    line = f"benchloop-server {__version__}: the API is under /openapi, its description at /openapi.json\n"
+    return Response(line, media_type=MediaType.TEXT)
 
 
 @get("/healthz", include_in_schema=False)

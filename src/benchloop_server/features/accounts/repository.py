@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, insert, or_, select, update
 
 from benchloop_server.kit.principal import Principal
 from benchloop_server.sql.tables import keys, users, workspaces
@@ -30,8 +30,17 @@ _SHOWN = [keys.c[name] for name in KeyRow.__slots__]
 
 def principal_by_hash(connection: Connection, digest: str, *, now: int) -> Principal | None:
     """Whose key this is; None when it is unknown, revoked or past its end."""
+    return _alive(connection, keys.c.hash == digest, now=now)
+
+
+def principal_by_id(connection: Connection, key_id: str, *, now: int) -> Principal | None:
+    """As `principal_by_hash`, by the key's id."""
+    return _alive(connection, keys.c.key_id == key_id, now=now)
+
+
+def _alive(connection: Connection, which: ColumnElement[bool], *, now: int) -> Principal | None:
     alive = (keys.c.revoked_at.is_(None), or_(keys.c.expires_at.is_(None), keys.c.expires_at > now))
-    row = connection.execute(select(keys).where(keys.c.hash == digest, *alive)).one_or_none()
+    row = connection.execute(select(keys).where(which, *alive)).one_or_none()
     if row is None:
         return None
     return Principal(workspace_id=row.workspace_id, user=row.user, key_id=row.key_id, scopes=frozenset(row.scopes.split(",")))

@@ -9,7 +9,7 @@ from benchloop_client.contract.workspace import WhoAmI
 from benchloop_server.features.accounts import keys, repository
 from benchloop_server.features.accounts.repository import KeyRow
 from benchloop_server.kit.clock import Clock, format_optional, format_time, system_clock
-from benchloop_server.kit.db import Database
+from benchloop_server.kit.db import Connection, Database
 from benchloop_server.kit.errors import not_found, unprocessable
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
@@ -28,6 +28,11 @@ def identify(database: Database, key: str, *, clock: Clock = system_clock) -> Pr
         return None
     with database.read() as connection:
         return repository.principal_by_hash(connection, keys.digest(key), now=clock())
+
+
+def owner(connection: Connection, key_id: str, *, now: int) -> Principal | None:
+    """Who owns the key with this id; None when it is unknown, revoked or past its end. Inside the caller's transaction."""
+    return repository.principal_by_id(connection, key_id, now=now)
 
 
 def create_key(

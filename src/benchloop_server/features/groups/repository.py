@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -37,14 +38,37 @@ def hold(connection: Connection, principal: Principal, group_id: str) -> bool:
     return connection.execute(select(groups.c.group_id).where(*_mine(principal, group_id)).with_for_update()).first() is not None
 
 
-def count(connection: Connection, principal: Principal) -> int:
-    """How many groups the caller's workspace has."""
-    return connection.execute(select(func.count()).where(groups.c.workspace_id == principal.workspace_id)).scalar_one()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFilter:
+    """Which groups are meant: all that is given has to fit. `search` is part of the id or of either name, whatever the case."""
+
+    search: str = ""
+    model: str | None = None
+    benchmark: str | None = None
+    step: int | None = None
 
 
-def page(connection: Connection, principal: Principal, *, limit: int, after: tuple[int, str] | None) -> list[tuple[int, Group]]:
-    """At most `limit` groups with their creation times in microseconds, newest first, `after` that place."""
-    query = select(groups).where(groups.c.workspace_id == principal.workspace_id)
+_ANY = GroupFilter()
+
+
+def count(connection: Connection, principal: Principal, wanted: GroupFilter = _ANY) -> int:
+    """How many groups of the caller's workspace fit."""
+    return connection.execute(select(func.count()).where(*_fitting(principal, wanted))).scalar_one()
+
+
+def values(connection: Connection, principal: Principal, name: str, *, limit: int) -> list[tuple[str, int]]:
+    """The values of the column `name` (model, benchmark) with how many groups have each, the most frequent first."""
+    number = func.count().label("number")
+    mine = (groups.c.workspace_id == principal.workspace_id, groups.c[name].is_not(None))
+    query = select(groups.c[name], number).where(*mine).group_by(groups.c[name]).order_by(number.desc(), groups.c[name]).limit(limit)
+    return [(value, int(found)) for value, found in connection.execute(query)]
+
+
+def page(
+    connection: Connection, principal: Principal, wanted: GroupFilter = _ANY, *, limit: int, after: tuple[int, str] | None
+) -> list[tuple[int, Group]]:
+    """At most `limit` groups that fit with their creation times in microseconds, newest first, `after` that place."""
+    query = select(groups).where(*_fitting(principal, wanted))
     if after is not None:
         created_at, group_id = after
         earlier = and_(groups.c.created_at == created_at, groups.c.group_id < group_id)
@@ -115,6 +139,19 @@ def _mark_uploads(connection: Connection, principal: Principal, group_id: str, *
     for kind, hashes in named.items():
         mine = (uploads.c.workspace_id == principal.workspace_id, uploads.c.kind == kind, uploads.c.unused_since.is_(None))
         connection.execute(update(uploads).where(*mine, uploads.c.sha256.in_(hashes)).values(unused_since=now))
+
+
+def _fitting(principal: Principal, wanted: GroupFilter) -> list[Any]:
+    found: list[Any] = [groups.c.workspace_id == principal.workspace_id]
+    if wanted.search:
+        pattern = "%" + wanted.search.lower().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+        names = (groups.c.group_id, groups.c.name, groups.c.given_name)
+        found.append(or_(*(func.lower(name).like(pattern, escape="\\") for name in names)))
+    found += [groups.c[name] == value for name in ("model", "benchmark") if (value := getattr(wanted, name)) is not None]
+    if wanted.step is not None:
+        same = (jobs.c.workspace_id == groups.c.workspace_id, jobs.c.group_id == groups.c.group_id, jobs.c.step == wanted.step)
+        found.append(select(jobs.c.job_id).where(*same).exists())
+    return found
 
 
 def _mine(principal: Principal, group_id: str) -> tuple[Any, Any]:

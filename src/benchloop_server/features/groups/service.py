@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchloop_client.contract.resources import Group, GroupPage, GroupUpsert
 from benchloop_server.features.groups import repository
+from benchloop_server.features.groups.repository import GroupFilter
 from benchloop_server.kit import cursors
 from benchloop_server.kit.db import Connection
 from benchloop_server.kit.errors import not_found
@@ -11,6 +12,11 @@ from benchloop_server.kit.facts import check_counts, check_texts, moment
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
 from benchloop_server.sql import trail
+
+__all__ = ["GroupFilter", "choices", "exists", "find", "get", "hold", "page", "put", "require", "touch", "version"]
+
+_ANY = GroupFilter()
+_CHOICES = 50
 
 
 def get(services: Services, principal: Principal, group_id: str) -> Group:
@@ -57,16 +63,22 @@ def touch(connection: Connection, principal: Principal, group_id: str, *, now: i
     repository.touch(connection, principal, group_id, now=now)
 
 
-def page(services: Services, principal: Principal, *, limit: int, cursor: str | None) -> GroupPage:
-    """One page of groups, newest first; `limit` is cut to what a page may hold."""
+def page(services: Services, principal: Principal, wanted: GroupFilter = _ANY, *, limit: int, cursor: str | None) -> GroupPage:
+    """One page of the groups that fit, newest first; `limit` is cut to what a page may hold."""
     limit = min(limit, services.limits.page)
     after = cursors.unpack(cursor) if cursor is not None else None
     with services.db.read() as connection:
-        total = repository.count(connection, principal)
-        rows = repository.page(connection, principal, limit=limit + 1, after=after)
+        total = repository.count(connection, principal, wanted)
+        rows = repository.page(connection, principal, wanted, limit=limit + 1, after=after)
     kept = rows[:limit]
     more = cursors.pack(kept[-1][0], kept[-1][1].group_id) if len(rows) > limit else None
     return GroupPage(total=total, groups=[group for _, group in kept], next_cursor=more)
+
+
+def choices(services: Services, principal: Principal) -> dict[str, list[tuple[str, int]]]:
+    """What groups can be filtered by: the most frequent models and benchmarks, each with how many groups have it."""
+    with services.db.read() as connection:
+        return {name: repository.values(connection, principal, name, limit=_CHOICES) for name in ("model", "benchmark")}
 
 
 def put(services: Services, principal: Principal, group_id: str, *, upsert: GroupUpsert) -> Group:

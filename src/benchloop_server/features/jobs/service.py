@@ -45,6 +45,11 @@ def find(connection: Connection, principal: Principal, job_id: str) -> JobRow:
     return row
 
 
+def exists(connection: Connection, principal: Principal, job_id: str) -> bool:
+    """Whether the caller's workspace has the job."""
+    return repository.count(connection, principal, {"job_id": job_id}) > 0
+
+
 def get(services: Services, principal: Principal, job_id: str) -> Job:
     """One job. Raises `DomainError` (404)."""
     with services.db.read() as connection:

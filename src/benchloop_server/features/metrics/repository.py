@@ -53,6 +53,25 @@ def by_step(connection: Connection, where: list[ColumnElement[bool]]) -> Sequenc
     return sorted(connection.execute(query).all(), key=lambda row: (row.step is None, row.step or 0))
 
 
+def by_group(connection: Connection, principal: Principal, group_ids: Iterable[str]) -> Sequence[Row[Any]]:
+    """A row for each training step of each of these groups: counts by outcome and validity, cost and tokens."""
+    usable = _J.reward.is_not(None)
+    counts = [
+        func.count().label("present"),
+        *(_where(_J.outcome == outcome, outcome) for outcome in OUTCOMES),
+        _where(_J.outcome.is_(None), "unfinished"),
+        _where(and_(usable, _J.reward_valid.is_(True)), "reward_valid"),
+        _where(and_(usable, _J.reward_valid.is_(False)), "reward_invalid"),
+        _where(and_(usable, _J.reward_valid.is_(None)), "reward_unknown"),
+        _where(_J.reward.is_(None), "reward_missing"),
+    ]
+    tokens = _J.n_input_tokens + _J.n_output_tokens
+    sums = [func.count(_J.cost_usd).label("cost_jobs"), func.sum(_J.cost_usd).label("cost_total")]
+    sums += [func.count(tokens).label("token_jobs"), func.sum(tokens).label("token_total")]
+    query = select(_J.group_id, _J.step, *counts, *sums).where(_J.workspace_id == principal.workspace_id, _J.group_id.in_(list(group_ids)))
+    return connection.execute(query.group_by(_J.group_id, _J.step)).all()
+
+
 def quantile(connection: Connection, where: list[ColumnElement[bool]], *, name: str, position: int) -> float | None:
     """The value at `position` (from 0) of the sorted values of `VALUES[name]`."""
     value = VALUES[name]

@@ -1,0 +1,1 @@
+"""Browsers that are signed in with a key."""
