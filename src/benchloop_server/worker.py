@@ -25,7 +25,10 @@ from benchloop_server.wiring import for_work, open_engine, open_services
 #: Every kind of work, and the module whose `HANDLER` does it; loaded when there is such work, because some load a lot.
 KINDS = {
     "analyse": "benchloop_server.features.analysis.tasks",
+    "opine": "benchloop_server.features.analysis.opinion_tasks",
+    "observe": "benchloop_server.features.analysis.observing",
     "pack": "benchloop_server.features.packing.tasks",
+    "study": "benchloop_server.features.behaviour.tasks",
 }
 
 _log = structlog.get_logger("benchloop_server.work")

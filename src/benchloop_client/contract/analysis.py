@@ -13,7 +13,7 @@ import msgspec
 from benchloop_client.contract.resources import Record, Sent
 
 NOT_ANALYSED = "not_analysed"
-QUEUED, RUNNING, SUCCEEDED, FAILED = "queued", "running", "succeeded", "failed"
+QUEUED, RUNNING, SUCCEEDED, FAILED, CANCELLED = "queued", "running", "succeeded", "failed", "cancelled"
 #: There is no answer yet, or there will be a newer one.
 UNFINISHED = frozenset({NOT_ANALYSED, QUEUED, RUNNING})
 Kind = Literal["report", "rsi"]
@@ -42,7 +42,7 @@ class JobReport(Record, frozen=True, kw_only=True):
 
     `reward_valid` is what the analysis says of the reward, null where nothing tells. `evidence` are places in the record with the words
     that stand there, `secondary` what else was seen, `wasted_seconds` null without times. `report` is all of it as `bl analyze -o`
-    writes it (docs/guides/why-did-it-fail.md). `error`: why there is none, where `status` is `failed`.
+    writes it (docs/guides/why-did-it-fail.md). `opinion`: what a model made of it, null where none was asked. `error`: why there is none, where `status` is `failed`.
     """
 
     job_id: str
@@ -59,6 +59,7 @@ class JobReport(Record, frozen=True, kw_only=True):
     wasted_steps: int | None = None
     wasted_seconds: float | None = None
     ruleset_version: str | None = None
+    opinion: dict[str, Any] | None = None
     report: dict[str, Any] | None = None
     error: str | None = None
 
@@ -67,7 +68,8 @@ class GroupReport(Record, frozen=True, kw_only=True):
     """E18. As E17; the reasons of single jobs are always null here.
 
     `headline` states the pass rate with and without invalid rewards. `reasons` is the distribution of reasons, each with its sub-reasons,
-    the most frequent first; `findings` are faults that concern several jobs. `report` is all of it.
+    the most frequent first; `findings` are faults that concern several jobs. `judge`: what a model's opinions amounted to, and cost; null
+    where none was asked. `report` is all of it.
     """
 
     group_id: str
@@ -79,6 +81,7 @@ class GroupReport(Record, frozen=True, kw_only=True):
     rewards: dict[str, Any] | None = None
     reasons: list[dict[str, Any]] = msgspec.field(default_factory=list)
     findings: list[dict[str, Any]] = msgspec.field(default_factory=list)
+    judge: dict[str, Any] | None = None
     report: dict[str, Any] | None = None
     error: str | None = None
 
@@ -190,7 +193,10 @@ class Progress(Record, frozen=True, kw_only=True):
 
 
 class BehaviorTask(Record, frozen=True, kw_only=True):
-    """E31, E33, and a row of E32. `sampleSize` is null in mode `all_jobs`."""
+    """E31, E33, and a row of E32. `sampleSize` is null in mode `all_jobs`.
+
+    `status` is `queued`, `running`, `succeeded`, `failed` (`error` says why) or `cancelled`.
+    """
 
     uid: str
     group_id: str
@@ -202,6 +208,8 @@ class BehaviorTask(Record, frozen=True, kw_only=True):
     progress: Progress
     created_at: str
     created_by: str | None
+    finished_at: str | None = None
+    error: str | None = None
 
 
 class BehaviorTasks(Record, frozen=True, kw_only=True):
@@ -212,28 +220,25 @@ class BehaviorTasks(Record, frozen=True, kw_only=True):
     tasks: list[BehaviorTask]
 
 
-class CategoryScore(Record, frozen=True, kw_only=True):
-    """How much one category of behaviour goes with reward; see the task's patterns for what it consists of."""
-
-    category: str
-    score: float | None
-
-
-class BehaviorPattern(Record, frozen=True, kw_only=True):
-    """One behaviour that was found, in words."""
-
-    name: str
-    category: str
-    description: str
-    score: float | None
-
-
 class BehaviorAnalysis(Record, frozen=True, kw_only=True):
-    """E34. `summary` is null and the lists are empty until the task has been worked off."""
+    """E34. `summary` is null and the lists are empty until the task has succeeded; `error` says why one failed.
+
+    `summary` is Markdown, `summaryData` the numbers in it: how many jobs, valid rewards, tasks, and tasks with unequal rewards; what could
+    not have been seen; warnings. `categoryScores`: `practice` (0 to 100) and `impact` (points of reward) of each category, with intervals.
+    `behaviorPatterns`: at most `scoringLimit` of `patternsTotal` behaviours, each compared within the same task, with the raw comparison
+    beside it, its `status`, and `examples` that cite job and steps. `model`: how well behaviours predict reward, and for which jobs; `steps`:
+    curves over training steps; `provenance`: what it takes to get the same again. All fields: docs/concepts/behaviour-reward-model.md.
+    """
 
     uid: str
     status: str
     summary: str | None
-    category_scores: list[CategoryScore] = msgspec.field(name="categoryScores")
-    behavior_patterns: list[BehaviorPattern] = msgspec.field(name="behaviorPatterns")
+    summary_data: dict[str, Any] | None = msgspec.field(name="summaryData", default=None)
+    category_scores: list[dict[str, Any]] = msgspec.field(name="categoryScores")
+    behavior_patterns: list[dict[str, Any]] = msgspec.field(name="behaviorPatterns")
+    patterns_total: int | None = msgspec.field(name="patternsTotal", default=None)
+    model: dict[str, Any] | None = None
+    steps: dict[str, Any] | None = None
+    provenance: dict[str, Any] | None = None
     sampling_mode: SamplingMode = msgspec.field(name="samplingMode")
+    error: str | None = None

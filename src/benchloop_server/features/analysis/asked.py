@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from benchloop_analysis.judge import Opinion
 from benchloop_analysis.records import Facts, JobAnalysis, Siblings
 from benchloop_server.kit.verified import Place
 
@@ -50,15 +51,23 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
     analysis: JobAnalysis
     facts: Facts
+    opinion: Opinion | None = None
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
-    """One job judged: `kept` and `shown` are JSON in zstd (`Kept`, `service.Shown`). With `error` it could not be judged."""
+    """One job judged: `kept` and `shown` are JSON in zstd (`Kept`, `service.Shown`). With `error` it could not be judged.
+
+    `features`: what it did, JSON in zstd (`behaviours.records.Features`), empty without a trajectory; with `unseen` it could not be
+    observed.
+    """
 
     job_id: str
     error: str | None = None
     fail_reason: str | None = None
     sub_fail_reason: str | None = None
     reward_valid: bool | None = None
+    tier: str | None = None
     kept: bytes = b""
     shown: bytes = b""
+    features: bytes = b""
+    unseen: str | None = None

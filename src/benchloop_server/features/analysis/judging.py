@@ -9,15 +9,17 @@ from typing import Any
 
 import msgspec
 
-from benchloop_analysis import sources
+from benchloop_analysis import behaviours, sources
+from benchloop_analysis.case import Case
 from benchloop_analysis.events import read_trajectory
 from benchloop_analysis.job_report import JobContext, job_report
+from benchloop_analysis.judge import Opinion
 from benchloop_analysis.markdown_job import job_markdown
 from benchloop_analysis.records import File, JobAnalysis, JobInput
 from benchloop_analysis.rsi import job_rsi, job_rsi_markdown
 from benchloop_analysis.ruleset import RuleSet, default, load
 from benchloop_analysis.siblings import Outline, outline
-from benchloop_analysis.verdict import analyse
+from benchloop_analysis.verdict import analyse_case
 from benchloop_client.contract.compression import decode, frame
 from benchloop_server.features.analysis.asked import Archive, Asked, Judged, Kept, Passing, Task
 from benchloop_server.features.artifacts import service as artifacts
@@ -27,6 +29,7 @@ from benchloop_server.kit.hands import Program
 from benchloop_server.kit.verified import Place
 
 PROGRAM = Program(__name__, "judge")
+OBSERVE = Program(__name__, "observe")
 #: A document of more bytes is not read: as objects it takes several times as much memory.
 LARGEST_DOCUMENT = 512 << 20
 _OUTLINES = 64
@@ -39,6 +42,13 @@ def judge(blobs: BlobStore, data: bytes) -> bytes:
     return msgspec.msgpack.encode([desk.judged(asked) for asked in task.jobs])
 
 
+def observe(blobs: BlobStore, data: bytes) -> bytes:
+    """The function of `OBSERVE`: as `judge`, but looks only at what the jobs did."""
+    task = msgspec.msgpack.decode(data, type=Task)
+    desk = Desk(blobs, default())
+    return msgspec.msgpack.encode([desk.observed(asked) for asked in task.jobs])
+
+
 @lru_cache(maxsize=4)
 def rules_of(texts: tuple[tuple[str, str], ...]) -> RuleSet:
     """The built-in rules and those of these texts. Raises `BadRules`."""
@@ -49,7 +59,7 @@ class Desk:
     """Judges one job after another; remembers passing attempts, as those at the same task come one after another."""
 
     def __init__(self, blobs: BlobStore, rules: RuleSet) -> None:
-        self._blobs, self._rules = blobs, rules
+        self._blobs, self.rules = blobs, rules
         self._outlines: OrderedDict[str, Outline] = OrderedDict()
 
     def judged(self, asked: Asked) -> Judged:
@@ -57,22 +67,42 @@ class Desk:
         try:
             return self._judged(asked)
         except Exception as error:  # noqa: BLE001 - one job that cannot be judged is recorded, and stops no other
-            line = " ".join(str(error).split())[:300]
-            return Judged(job_id=asked.job_id, error=f"it could not be analysed ({type(error).__name__}: {line})")
+            return Judged(job_id=asked.job_id, error=f"it could not be analysed ({_sentence(error)})")
+
+    def observed(self, asked: Asked) -> Judged:
+        """What the job did, without a verdict."""
+        try:
+            features, unseen = _observed(self._case(asked))
+        except Exception as error:  # noqa: BLE001 - one job that cannot be read is recorded, and stops no other
+            return Judged(job_id=asked.job_id, error=f"it could not be analysed ({_sentence(error)})")
+        return Judged(job_id=asked.job_id, features=features, unseen=unseen)
 
     def _judged(self, asked: Asked) -> Judged:
-        document = self._document(asked.trajectory) if asked.trajectory is not None else None
-        given = JobInput(
-            job_id=asked.job_id,
-            facts=asked.facts,
-            document=document,
-            files=sources.within(_files(self._blobs, asked.archive)) if asked.archive is not None else (),
-            siblings=asked.siblings,
-        )
-        analysis = analyse(given, self._rules)
-        passing = self._outline(asked.passing) if asked.passing is not None and analysis.verdict.fail_reason is not None else None
+        case = self._case(asked)
+        analysis = analyse_case(case, self.rules)
         self._note(asked, analysis)
-        return _texts(asked, analysis, passing)
+        features, unseen = _observed(case)
+        return msgspec.structs.replace(self.told(asked, analysis), features=features, unseen=unseen)
+
+    def analysed(self, asked: Asked) -> JobAnalysis:
+        """What the rules say, and the run itself."""
+        return analyse_case(self._case(asked), self.rules)
+
+    def _case(self, asked: Asked) -> Case:
+        return Case(
+            JobInput(
+                job_id=asked.job_id,
+                facts=asked.facts,
+                document=self._document(asked.trajectory) if asked.trajectory is not None else None,
+                files=sources.within(_files(self._blobs, asked.archive)) if asked.archive is not None else (),
+                siblings=asked.siblings,
+            )
+        )
+
+    def told(self, asked: Asked, analysis: JobAnalysis, opinion: Opinion | None = None) -> Judged:
+        """The texts about a job, and what is counted of it."""
+        passing = self._outline(asked.passing) if asked.passing is not None and analysis.verdict.fail_reason is not None else None
+        return _texts(asked, analysis, passing, opinion)
 
     def _document(self, place: Place) -> dict[str, Any]:
         pieces = trajectories.plain(self._blobs, place, limit=LARGEST_DOCUMENT)
@@ -102,18 +132,34 @@ def _files(blobs: BlobStore, archive: Archive) -> Iterator[File]:
         yield sources.file_from(member.path, chunks, size=member.size)
 
 
-def _texts(asked: Asked, analysis: JobAnalysis, passing: Outline | None) -> Judged:
-    context = JobContext(group_id=asked.group_id, cost_usd=asked.cost_usd, sibling=passing)
+def _observed(case: Case) -> tuple[bytes, str | None]:
+    """What the job did, in zstd, and why that could not be told. A slip of the catalogue costs no verdict."""
+    if case.job.document is None:
+        return b"", None
+    try:
+        return packed(behaviours.observe(case)), None
+    except Exception as error:  # noqa: BLE001 - one job that cannot be observed is recorded, and stops no other
+        return b"", _sentence(error)
+
+
+def _sentence(error: Exception) -> str:
+    line = " ".join(str(error).split())[:300]
+    return f"{type(error).__name__}: {line}"
+
+
+def _texts(asked: Asked, analysis: JobAnalysis, passing: Outline | None, opinion: Opinion | None) -> Judged:
+    context = JobContext(group_id=asked.group_id, cost_usd=asked.cost_usd, sibling=passing, opinion=opinion)
     report = job_report(analysis, asked.facts, context)
     weak = job_rsi(analysis, passing)
     shown = {"report": report, "markdown": job_markdown(report), "rsi": weak, "rsi_markdown": job_rsi_markdown(weak)}
     slim = msgspec.structs.replace(asked.facts, meta={}, phases={}, rewards={}, error_message=None)
-    kept = Kept(analysis=msgspec.structs.replace(analysis, trajectory=None), facts=slim)
+    kept = Kept(analysis=msgspec.structs.replace(analysis, trajectory=None), facts=slim, opinion=opinion)
     return Judged(
         job_id=asked.job_id,
         fail_reason=analysis.verdict.fail_reason,
         sub_fail_reason=analysis.verdict.sub_fail_reason,
         reward_valid=analysis.verdict.reward_valid,
+        tier=analysis.verdict.tier,
         kept=packed(kept),
         shown=packed(shown),
     )

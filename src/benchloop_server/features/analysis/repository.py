@@ -6,13 +6,43 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, case, delete, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 
-from benchloop_server.sql.tables import analysis_requests, group_reports, groups, jobs, uploads, verdict_texts, verdicts
+from benchloop_server.sql import observations
+from benchloop_server.sql.observations import Observation
+from benchloop_server.sql.tables import (
+    analysis_requests,
+    group_reports,
+    groups,
+    jobs,
+    judge_answers,
+    judge_spending,
+    uploads,
+    verdict_texts,
+    verdicts,
+)
 
 _INSERT: dict[str, Any] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 _PAGE = 1_000
+#: Reasons that a judge is asked about: `benchloop_analysis.judge.REASONS`, and `unknown`. Said again, as the analysis is not loaded here.
+ASKED_ABOUT = ("agent_process", "tool_use", "task_understanding", "wrong_solution", "unknown")
 
 _traces, _archives = uploads.alias("traces"), uploads.alias("archives")
 _SAME_JOB = and_(verdicts.c.workspace_id == jobs.c.workspace_id, verdicts.c.job_id == jobs.c.job_id)
@@ -59,9 +89,11 @@ class NewVerdict:
     sub_fail_reason: str | None = None
     reward_valid: bool | None = None
     outcome: str | None = None
+    tier: str | None = None
     kept: bytes = b""
     shown: bytes = b""
     error: str | None = None
+    observation: Observation | None = None
 
 
 # ---- what is to be done -------------------------------------------------------------------------------------------------------------
@@ -153,6 +185,8 @@ def keep(connection: Connection, workspace_id: str, found: Iterable[NewVerdict],
     if kept:
         _mark(connection, workspace_id, kept)
         _replace(connection, workspace_id, kept, rules_digest=rules_digest, now=now)
+        seen = [verdict.observation for verdict in kept if verdict.observation is not None]
+        observations.replace(connection, workspace_id, seen, now=now)
     return len(kept)
 
 
@@ -171,7 +205,7 @@ def _replace(connection: Connection, workspace_id: str, kept: list[NewVerdict], 
         delete(verdicts).where(verdicts.c.workspace_id == workspace_id, verdicts.c.job_id.in_([verdict.job_id for verdict in kept]))
     )
     same = {"workspace_id": workspace_id, "rules_digest": rules_digest, "stale": False, "judged_at": now}
-    names = ("job_id", "fingerprint", "context", "error")
+    names = ("job_id", "fingerprint", "context", "error", "tier")
     connection.execute(insert(verdicts), [{**same, **{name: getattr(verdict, name) for name in names}} for verdict in kept])
     texts = [
         {"workspace_id": workspace_id, "job_id": verdict.job_id, "kept": verdict.kept, "shown": verdict.shown}
@@ -232,6 +266,99 @@ def of_group(connection: Connection, workspace_id: str, group_id: str) -> Row[An
     mine = (group_reports.c.workspace_id == workspace_id, group_reports.c.group_id == group_id)
     columns: list[Any] = [group_reports.c.made_at, group_reports.c.rules_digest, group_reports.c.shown]
     return connection.execute(select(*columns).where(*mine)).one_or_none()
+
+
+# ---- a judge ------------------------------------------------------------------------------------------------------------------------
+
+
+def count_unsure(connection: Connection, workspace_id: str, group_id: str, *, judge_digest: str) -> int:
+    """Jobs of the group with a verdict that the rules are not sure of, about which this judge was not asked."""
+    query = select(func.count()).select_from(jobs.join(verdicts, _SAME_JOB)).where(*_of_group(workspace_id, group_id))
+    return connection.execute(query.where(*_unsure(judge_digest))).scalar_one()
+
+
+def page_unsure(
+    connection: Connection, workspace_id: str, group_id: str, *, judge_digest: str, after: tuple[str, str] | None, limit: int
+) -> Sequence[Row[Any]]:
+    """The next of those jobs, by task and id."""
+    query = _jobs().where(*_of_group(workspace_id, group_id), *_unsure(judge_digest))
+    if after is not None:
+        query = query.where(tuple_(jobs.c.task_id, jobs.c.job_id) > tuple_(*map(literal, after)))
+    return connection.execute(query.order_by(jobs.c.task_id, jobs.c.job_id).limit(limit)).all()
+
+
+def _unsure(judge_digest: str) -> tuple[ColumnElement[bool], ...]:
+    """What `benchloop_analysis.judge.may_ask` says, as far as rows tell."""
+    return (
+        _FITS,
+        ~verdicts.c.stale,
+        verdicts.c.error.is_(None),
+        or_(verdicts.c.tier.is_(None), verdicts.c.tier.in_(("C", "D"))),
+        jobs.c.fail_reason.in_(ASKED_ABOUT),
+        jobs.c.reward_valid.is_not(False),
+        jobs.c.trajectory_sha256.is_not(None),
+        or_(verdicts.c.judge_digest.is_(None), verdicts.c.judge_digest != judge_digest),
+    )
+
+
+def keep_opinions(connection: Connection, workspace_id: str, found: Iterable[NewVerdict], *, judge_digest: str, now: int) -> int:
+    """Mark jobs as asked about, and keep the verdicts of those with an opinion (which hold texts), where the job and its verdict are still
+    the ones that were asked about. Returns how many there were.
+    """
+    by_id = {verdict.job_id: verdict for verdict in found}
+    mine = (jobs.c.workspace_id == workspace_id, jobs.c.job_id.in_(list(by_id)), _FITS, ~verdicts.c.stale)
+    query = select(jobs.c.job_id, jobs.c.fingerprint, verdicts.c.context).select_from(jobs.join(verdicts, _SAME_JOB)).where(*mine)
+    rows = connection.execute(query.with_for_update(skip_locked=True)).all()
+    kept = [
+        by_id[row.job_id] for row in rows if (by_id[row.job_id].fingerprint, by_id[row.job_id].context) == (row.fingerprint, row.context)
+    ]
+    told = [verdict for verdict in kept if verdict.shown]
+    these = (verdicts.c.workspace_id == workspace_id, verdicts.c.job_id.in_([verdict.job_id for verdict in kept]))
+    connection.execute(update(verdicts).where(*these).values(judge_digest=judge_digest))
+    if told:
+        _mark(connection, workspace_id, told)
+        for verdict in told:
+            place = (verdict_texts.c.workspace_id == workspace_id, verdict_texts.c.job_id == verdict.job_id)
+            connection.execute(update(verdict_texts).where(*place).values(kept=verdict.kept, shown=verdict.shown))
+            same = (verdicts.c.workspace_id == workspace_id, verdicts.c.job_id == verdict.job_id)
+            connection.execute(update(verdicts).where(*same).values(tier=verdict.tier, judged_at=now))
+    return len(kept)
+
+
+def report_is_older(connection: Connection, workspace_id: str, group_id: str) -> bool:
+    """Whether any verdict of the group is newer than its report."""
+    query = select(func.max(verdicts.c.judged_at)).select_from(jobs.join(verdicts, _SAME_JOB)).where(*_of_group(workspace_id, group_id))
+    newest = connection.execute(query).scalar_one()
+    row = of_group(connection, workspace_id, group_id)
+    return newest is not None and (row is None or row.made_at is None or row.made_at <= newest)
+
+
+def answer(connection: Connection, workspace_id: str, question_key: str) -> Row[Any] | None:
+    """(text, prompt_tokens, completion_tokens, cost_usd) of an answer to this question, whichever job it was asked about."""
+    names = ("text", "prompt_tokens", "completion_tokens", "cost_usd")
+    mine = (judge_answers.c.workspace_id == workspace_id, judge_answers.c.question_key == question_key)
+    return connection.execute(select(*(judge_answers.c[name] for name in names)).where(*mine).limit(1)).first()
+
+
+def keep_answer(connection: Connection, values: dict[str, Any]) -> None:
+    """Keep an answer (a row of `judge_answers`), unless it is there or its job is gone."""
+    mine = (jobs.c.workspace_id == values["workspace_id"], jobs.c.job_id == values["job_id"])
+    if connection.execute(select(jobs.c.job_id).where(*mine).with_for_update(key_share=True)).first() is not None:
+        connection.execute(_INSERT[connection.dialect.name](judge_answers).values(values).on_conflict_do_nothing())
+
+
+def spend(connection: Connection, usd: float, *, cap: float | None = None) -> bool:
+    """Add to what the judge cost, or (below 0) take back; False where that would pass the `cap`: nothing is added then."""
+    total = judge_spending.c.spent_usd + usd
+    query = update(judge_spending).where(judge_spending.c.id == 1, *([] if cap is None else [total <= cap]))
+    return connection.execute(query.values(spent_usd=total)).rowcount == 1
+
+
+def paid(connection: Connection, workspace_id: str, group_id: str) -> float:
+    """What the answers about the group's jobs cost, in US dollars."""
+    same = and_(judge_answers.c.workspace_id == jobs.c.workspace_id, judge_answers.c.job_id == jobs.c.job_id)
+    query = select(func.sum(judge_answers.c.cost_usd)).select_from(jobs.join(judge_answers, same)).where(*_of_group(workspace_id, group_id))
+    return connection.execute(query).scalar_one() or 0.0
 
 
 def _of_group(workspace_id: str, group_id: str) -> tuple[ColumnElement[bool], ...]:

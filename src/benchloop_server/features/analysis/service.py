@@ -12,6 +12,7 @@ from benchloop_client.contract.compression import decode
 from benchloop_server.features.analysis import repository
 from benchloop_server.kit.db import Connection
 from benchloop_server.kit.principal import Principal
+from benchloop_server.kit.services import Services
 from benchloop_server.sql import work
 from benchloop_server.sql.work import Standing
 
@@ -46,12 +47,15 @@ def after_push(connection: Connection, principal: Principal, *, group_id: str, n
     _enqueue(connection, principal, group_id, rank=_RANK, due_at=now + _QUIET, now=now)
 
 
-def want(connection: Connection, principal: Principal, group_id: str, *, job_id: str | None, rules_digest: str, now: int) -> None:
-    """Have the job, or every job of the group, judged by the present rules, if that is not so. The caller holds the group."""
-    workspace_id = principal.workspace_id
+def want(connection: Connection, principal: Principal, group_id: str, *, job_id: str | None, services: Services) -> None:
+    """Have the job, or every job of the group, judged by the present rules and judge, if that is not so. The caller holds the group."""
+    workspace_id, rules_digest, now = principal.workspace_id, services.rules.digest, services.clock()
     repository.want(connection, workspace_id, group_id)
     repository.make_stale(connection, workspace_id, group_id, job_id=job_id, rules_digest=rules_digest)
-    if repository.has_to_do(connection, workspace_id, group_id) or not _is_made(connection, principal, group_id, rules_digest):
+    judging = services.judging
+    unsure = judging is not None and repository.count_unsure(connection, workspace_id, group_id, judge_digest=judging.digest) > 0
+    made = _is_made(connection, principal, group_id, rules_digest)
+    if unsure or not made or repository.has_to_do(connection, workspace_id, group_id):
         _enqueue(connection, principal, group_id, rank=_ASKED_RANK, due_at=now, now=now)
 
 

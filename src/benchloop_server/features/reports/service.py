@@ -45,6 +45,7 @@ def job_report(services: Services, principal: Principal, job_id: str) -> JobRepo
     found = _of_job(services, principal, job_id)
     said: dict[str, Any] = found.shown.report if found.shown is not None else {}
     facts: dict[str, Any] = {name: said.get(name) for name in ("fail_reason", "sub_fail_reason", *_VERDICT)}
+    facts["opinion"] = said.get("opinion")
     lists: dict[str, Any] = {name: said.get(name, []) for name in ("evidence", "secondary")}
     return JobReport(job_id=job_id, status=found.status, reports=_reports(found), report=said or None, error=found.error, **facts, **lists)
 
@@ -53,7 +54,7 @@ def group_report(services: Services, principal: Principal, group_id: str) -> Gro
     """E18. Raises `DomainError` (404)."""
     found = _of_group(services, principal, group_id)
     said: dict[str, Any] = found.shown.report if found.shown is not None else {}
-    parts: dict[str, Any] = {name: said.get(name) for name in ("headline", "rewards")}
+    parts: dict[str, Any] = {name: said.get(name) for name in ("headline", "rewards", "judge")}
     parts |= {name: said.get(name, []) for name in ("reasons", "findings")}
     return GroupReport(
         group_id=group_id,
@@ -96,7 +97,7 @@ def want_of_job(services: Services, principal: Principal, job_id: str, *, kind: 
         fingerprint = jobs.find(connection, principal, job_id).fingerprint
         wish = _wish(kind, group_id, job_id=job_id, include_passed=None, data_digest=f"{fingerprint}+{rules}")
         row = _kept(connection, principal, wish, now=services.clock())
-        analysis.want(connection, principal, group_id, job_id=job_id, rules_digest=rules, now=services.clock())
+        analysis.want(connection, principal, group_id, job_id=job_id, services=services)
         status = analysis.job(connection, principal, group_id=group_id, job_id=job_id).status
     return JobTriggered(job_id=job_id, status=status, **_answer(row))
 
@@ -109,7 +110,7 @@ def want_of_group(services: Services, principal: Principal, group_id: str, *, ki
         data_digest = jobs.digest(connection, principal, JobFilter(group_id=group_id))
         wish = _wish(kind, group_id, job_id=None, include_passed=include_passed, data_digest=f"{data_digest}+{rules}")
         row = _kept(connection, principal, wish, now=services.clock())
-        analysis.want(connection, principal, group_id, job_id=None, rules_digest=rules, now=services.clock())
+        analysis.want(connection, principal, group_id, job_id=None, services=services)
         status = analysis.group(connection, principal, group_id).status
     return GroupTriggered(group_id=group_id, status=status, **_answer(row))
 

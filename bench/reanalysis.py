@@ -1,0 +1,152 @@
+"""A group that is stored is analysed again, and meanwhile: the memory of every process of the server, and how long a small request takes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import urllib3
+
+_SMALL_EVERY, _LOOK_EVERY = 0.1, 1.0
+_KIB = 1024
+
+
+@dataclass
+class Seen:
+    """What was seen: seconds of each small request, bytes resident at the peak by role, and of all processes together."""
+
+    latencies: list[float] = field(default_factory=list)
+    peaks: dict[str, int] = field(default_factory=dict)
+    together: int = 0
+    cpu_seconds: float = 0.0
+
+    def latency(self, share: float) -> float:
+        """The quantile of the small requests, in seconds."""
+        ordered = sorted(self.latencies)
+        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+@dataclass(frozen=True, slots=True)
+class Reanalysis:
+    """One whole group analysed again."""
+
+    jobs: int
+    seconds: float
+    triggered: float
+    seen: Seen
+
+    def line(self) -> str:
+        """The figures in a line."""
+        peaks = ", ".join(f"{role} {size / 1e6:.0f} MB" for role, size in sorted(self.seen.peaks.items()))
+        busy = self.seen.cpu_seconds / self.seconds
+        return (
+            f"{self.jobs:,} jobs in {self.seconds:.0f} s ({self.jobs / self.seconds:.0f} a second, {busy:.2f} cores busy); asking took "
+            f"{self.triggered:.2f} s; peaks: {peaks}, all together {self.seen.together / 1e6:.0f} MB; {len(self.seen.latencies):,} small "
+            f"requests: p50 {self.seen.latency(0.5) * 1000:.1f} ms, p99 {self.seen.latency(0.99) * 1000:.1f} ms, "
+            f"slowest {self.seen.latency(1.0) * 1000:.0f} ms"
+        )
+
+
+class Asking:
+    """A server that is asked over one connection."""
+
+    def __init__(self, url: str, key: str) -> None:
+        self._pool = urllib3.PoolManager(retries=False, timeout=60, headers={"X-API-Key": key})
+        self._url = url
+
+    def json(self, method: str, path: str, **body: Any) -> Any:
+        """The answer. Raises `RuntimeError` for any other than a success."""
+        answer = self._pool.request(method, self._url + path, json=body or ({} if method == "POST" else None))
+        if answer.status != 200:
+            raise RuntimeError(f"{method} {path} answered {answer.status}: {answer.data[:200]!r}")
+        return answer.json()
+
+
+def reanalysed(asking: Asking, pid: int, group_id: str, *, within: float) -> Reanalysis:
+    """Have the group analysed again by the server with the process `pid`, whose rules must have changed, and wait. Raises `TimeoutError`."""
+    first = asking.json("GET", f"/openapi/jobs?group_id={group_id}&page=1&page_size=1")
+    job_id = first["jobs"][0]["job_id"]
+    began = time.monotonic()
+    asking.json("POST", f"/openapi/groups/{group_id}/report/trigger", include_passed=True)
+    triggered = time.monotonic() - began
+    with watched(asking, pid, job_id) as seen:
+        while asking.json("GET", f"/openapi/groups/{group_id}/rsi")["status"] != "succeeded":
+            if time.monotonic() - began > within:
+                raise TimeoutError(f"{group_id} was not analysed within {within:.0f} s")
+            time.sleep(_LOOK_EVERY)
+        seconds = time.monotonic() - began
+    return Reanalysis(first["total"], seconds, triggered, seen)
+
+
+@contextmanager
+def watched(asking: Asking, pid: int, job_id: str) -> Iterator[Seen]:
+    """Look at the processes each second and make a small request ten times a second, until the block ends."""
+    seen, ended = Seen(), threading.Event()
+    threads = [threading.Thread(target=_request, args=(asking, job_id, seen, ended)), threading.Thread(target=_look, args=(pid, seen, ended))]
+    for thread in threads:
+        thread.start()
+    try:
+        yield seen
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+
+
+def _request(asking: Asking, job_id: str, seen: Seen, ended: threading.Event) -> None:
+    while not ended.wait(_SMALL_EVERY):
+        began = time.perf_counter()
+        asking.json("GET", f"/openapi/jobs/{job_id}")
+        seen.latencies.append(time.perf_counter() - began)
+
+
+def _look(pid: int, seen: Seen, ended: threading.Event) -> None:
+    used: dict[int, float] = {}
+    before: dict[int, float] = {}
+    while not ended.wait(_LOOK_EVERY):
+        sizes: dict[str, int] = {}
+        together = 0
+        for one, role in family(pid):
+            found = _size_and_cpu(one)
+            if found is None:
+                continue
+            size, cpu = found
+            sizes[role] = max(sizes.get(role, 0), size)
+            together += size
+            before.setdefault(one, cpu)
+            used[one] = cpu - before[one]
+        for role, size in sizes.items():
+            seen.peaks[role] = max(seen.peaks.get(role, 0), size)
+        seen.together = max(seen.together, together)
+        seen.cpu_seconds = sum(used.values())
+
+
+def family(pid: int) -> list[tuple[int, str]]:
+    """The process and all below it, each with its role: server, worker or hand. Only on Linux."""
+    found, waiting = [], [pid]
+    while waiting:
+        one = waiting.pop()
+        try:
+            command = Path(f"/proc/{one}/cmdline").read_bytes().decode("utf-8", "replace")
+            for task in Path(f"/proc/{one}/task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+        except OSError:
+            continue
+        found.append((one, next((role for role in ("worker", "hand") if f"benchloop_server.{role}" in command), "server")))
+    return found
+
+
+def _size_and_cpu(pid: int) -> tuple[int, float] | None:
+    """Bytes resident, and seconds of processor time; None for a process that is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+        stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        size = next(int(line.split()[1]) * _KIB for line in status.splitlines() if line.startswith("VmRSS"))
+    except (OSError, StopIteration):
+        return None
+    return size, (int(stat[11]) + int(stat[12])) / 100
