@@ -22,15 +22,19 @@ _SHORT = 3
 
 def analyse(job: JobInput, rules: RuleSet | None = None, tables: Tables | None = None) -> JobAnalysis:
     """All that can be said about one job. Never raises for what stands in a trajectory or a file: those are data."""
+    return analyse_case(Case(job, tables), rules)
+
+
+def analyse_case(case: Case, rules: RuleSet | None = None) -> JobAnalysis:
+    """As `analyse`, for a job of which more is asked than its verdict: what was worked out is not worked out again."""
     rules = rules or ruleset.default()
-    case = Case(job, tables)
     return JobAnalysis(
-        job_id=job.job_id,
+        job_id=case.job.job_id,
         verdict=judge(case, rules),
         tests=case.report,
         signatures=signals.signatures(case),
         signals=signals.signals(case, rules.signals),
-        trajectory=case.trajectory if job.document is not None else None,
+        trajectory=case.trajectory if case.job.document is not None else None,
     )
 
 

@@ -253,6 +253,10 @@ class Client:
         """E34."""
         return self._json("behavior_analysis", uid=uid)
 
+    def behavior_task_cancel(self, uid: str) -> Any:
+        """End a behaviour task; its record."""
+        return self._once("behavior_task_cancel", {}, uid=uid)
+
     # ---- groups by hand, and who asks -----------------------------------------------------------------------------------------------
 
     def group_patch(self, group_id: str, changes: Query) -> Any:

@@ -91,6 +91,18 @@ def element(work: Work, task_id: str, *, scope: str, layout: Layout) -> Iterator
     yield layout.value(_plainly(lambda: _scoped(work, task_id, scope)))
 
 
+def found(work: Work, task_id: str, *, layout: Layout) -> Iterator[bytes]:
+    """`{task_id, status, error, summary, behaviorPatterns, categoryScores, model, ...}` of a task as text: the whole answer of E34."""
+    answer = _plainly(lambda: work.client.behavior_analysis(task_id))
+    yield layout.value({"task_id": task_id, **(answer if isinstance(answer, dict) else {"result": answer})}) + b"\n"
+
+
+def cancel_element(work: Work, task_id: str, *, layout: Layout) -> Iterator[bytes]:
+    """End the task, if it has not ended; its state as text, as of scope `status`."""
+    answer = _plainly(lambda: work.client.behavior_task_cancel(task_id))
+    yield layout.value(_status_of(answer, task_id))
+
+
 def list_element(work: Work, group_id: str, *, layout: Layout) -> Iterator[bytes]:
     """`{group_id, total, tasks}` as text: every task of a group, `task_id` being its `uid`."""
     tasks = _listed(work, group_id)
@@ -187,7 +199,10 @@ def _scoped(work: Work, task_id: str, scope: str) -> dict[str, Any]:
 
 
 def _status(work: Work, task_id: str) -> dict[str, Any]:
-    answer = work.client.behavior_task(task_id)
+    return _status_of(work.client.behavior_task(task_id), task_id)
+
+
+def _status_of(answer: Any, task_id: str) -> dict[str, Any]:
     found = dict(answer) if isinstance(answer, dict) else {"result": answer}
     found.setdefault("uid", task_id)
     found["task_id"] = task_id

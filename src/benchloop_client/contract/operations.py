@@ -65,6 +65,7 @@ OPERATIONS: dict[str, Operation] = _table(
     ("E32", "behavior_tasks", "GET", "/openapi/behavior/tasks", "read"),
     ("E33", "behavior_task", "GET", "/openapi/behavior/tasks/{uid}", "read"),
     ("E34", "behavior_analysis", "GET", "/openapi/behavior/tasks/{uid}/analysis", "read"),
+    ("", "behavior_task_cancel", "POST", "/openapi/behavior/tasks/{uid}/cancel", "write"),
     ("", "version", "GET", "/openapi/version", "public"),
     ("", "status", "GET", "/openapi/status", "read"),
     ("", "groups", "GET", "/openapi/groups", "read"),

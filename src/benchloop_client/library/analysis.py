@@ -91,6 +91,10 @@ class Analysis(Connected):
         """What a behaviour task found: `summary`, `categoryScores`, `behaviorPatterns`. Raises `NotFound`."""
         return as_object(self.api.behavior_analysis(uid), f"the analysis {uid}")
 
+    def cancel_behavior_task(self, uid: str) -> Record:
+        """End a behaviour task that has not ended; its record. One that has ended stays as it is. Raises `NotFound`."""
+        return as_object(self.api.behavior_task_cancel(uid), f"behaviour task {uid}")
+
     def _triggered(self, kind: Kind, wish: Wish, wait: float | None) -> Record:
         records, report = reports.trigger(kind, self._work(), wish, patience=_patience(wait))
         return _only(records, report, f"the {kind.word} of {wish.ids[0]}")

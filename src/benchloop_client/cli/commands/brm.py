@@ -7,17 +7,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchloop_client.cli import ask, ids, options, waits
+from benchloop_client.cli import ask, exits, ids, options, waits
 from benchloop_client.cli.lazy import lazy
 from benchloop_client.cli.session import Session
 
 if TYPE_CHECKING:
     from benchloop_client.actions import behaviour as actions
+    from benchloop_client.actions import gather
+    from benchloop_client.actions import layout as layouts
+    from benchloop_client.cli import behaviour_table, tty
 else:
     actions = lazy("benchloop_client.actions.behaviour")
+    behaviour_table = lazy("benchloop_client.cli.behaviour_table")
+    gather = lazy("benchloop_client.actions.gather")
+    layouts = lazy("benchloop_client.actions.layout")
+    tty = lazy("benchloop_client.cli.tty")
 
 _NO_GROUP = "at least one -g/--group is required"
 _NO_TASK = "at least one --task-id is required"
+_PIPE_WIDTH = 120
 #: The documented defaults. They stand in the contract too, which help is not to load.
 SAMPLE_SIZE, SCORING_LIMIT = 512, 32
 
@@ -62,11 +70,28 @@ def run(
 @command.command(cls=options.Leaf, example="bl brm get --task-id brm-1 --scope detail")
 @_tasks
 @options.scope_option("overall", "detail", "status", of="what is known")
-@options.print_options()
+@options.print_options(default="table on a terminal, else json")
 @ask.with_session
 def get(session: Session, *, tasks: tuple[str, ...], scope: str) -> int:
-    """Print one JSON array, an object a task: its state, what it found, or all of it."""
-    return _show(session, tasks, scope)
+    """What a task found: a table and a summary on a terminal, else one JSON array.
+
+    The array has an object a task: its state, what it found, or all of it. In the table, "within the task" is the difference in reward
+    between attempts at the same task that differ in the behaviour; "pooled" beside it is what a comparison of all jobs would say.
+    """
+    session.given.setdefault("format", "table" if session.on_terminal else "json")
+    style = session.style
+    if style.name != "table" or style.fields or scope == "status":
+        return _show(session, tasks, scope)
+    wanted, work = _wanted(session, tasks), ask.job(session)
+    with gather.Gathered(work) as gathered:
+        report = gathered.collect(wanted, lambda task, layout: actions.found(work, task, layout=layout), layout=layouts.Layout(pretty=False))
+        session.end_progress()
+        width = tty.columns_of(session.env.stdout, _PIPE_WIDTH) if session.on_terminal else _PIPE_WIDTH
+        with session.output.flushed():
+            for line in gathered.lines():
+                for chunk in behaviour_table.render_line(line, width=width, colour=session.colour):
+                    session.output.data(chunk)
+    return exits.of_report(report, session)
 
 
 @command.command(cls=options.Leaf, example="bl brm status --task-id brm-1 | jq -r '.[0].status'")
@@ -76,6 +101,19 @@ def get(session: Session, *, tasks: tuple[str, ...], scope: str) -> int:
 def status(session: Session, *, tasks: tuple[str, ...]) -> int:
     """Print one JSON array, the state of each task; as `get --scope status`."""
     return _show(session, tasks, "status")
+
+
+@command.command(cls=options.Leaf, example="bl brm cancel --task-id brm-1")
+@_tasks
+@options.print_options()
+@ask.with_session
+def cancel(session: Session, *, tasks: tuple[str, ...]) -> int:
+    """End tasks that have not ended, and print one JSON array, the state of each.
+
+    A task that has ended stays as it is: cancelling twice is no error. The same wish may be asked for again.
+    """
+    wanted, work = _wanted(session, tasks), ask.job(session)
+    return ask.print_array(session, wanted, lambda task, layout: actions.cancel_element(work, task, layout=layout))
 
 
 @command.command(name="list", cls=options.Leaf, example="bl brm list -g G1 | jq -r '.[0].tasks[].uid'")
@@ -95,10 +133,13 @@ def list_(session: Session, *, groups: tuple[str, ...]) -> int:
 
 
 def _show(session: Session, tasks: tuple[str, ...], scope: str) -> int:
-    typed = ids.parse(tasks, "task id", stdin=session.env.stdin, say=session.output.note, missing=_NO_TASK)
-    wanted = tuple(ids.task_id(task) for task in typed)
-    work = ask.job(session)
+    wanted, work = _wanted(session, tasks), ask.job(session)
     return ask.print_array(session, wanted, lambda task, layout: actions.element(work, task, scope=scope, layout=layout))
+
+
+def _wanted(session: Session, tasks: tuple[str, ...]) -> tuple[str, ...]:
+    typed = ids.parse(tasks, "task id", stdin=session.env.stdin, say=session.output.note, missing=_NO_TASK)
+    return tuple(ids.task_id(task) for task in typed)
 
 
 def _steps(session: Session, values: tuple[str, ...]) -> tuple[int, ...]:

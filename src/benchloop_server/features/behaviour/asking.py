@@ -9,6 +9,7 @@ import msgspec
 
 from benchloop_client.contract.analysis import LARGEST, MAX_STEPS, SAMPLE_SIZE, BehaviorTaskCreate, SamplingMode
 from benchloop_client.contract.resources import Group
+from benchloop_client.contract.version import __version__
 from benchloop_server.kit.errors import unprocessable
 
 _SHOWN = 50
@@ -25,8 +26,8 @@ class Plan:
     scoring_limit: int
 
     def live_key(self, data_digest: str) -> str:
-        """The same for equal wishes over equal data."""
-        wish = [self.group_id, self.sampling_mode, self.steps, self.sample_size, self.scoring_limit, data_digest]
+        """The same for equal wishes over equal data. Another version of this program may see more in them."""
+        wish = [self.group_id, self.sampling_mode, self.steps, self.sample_size, self.scoring_limit, data_digest, __version__]
         return hashlib.sha256(msgspec.json.encode(wish)).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""The routes of behaviour tasks: E30 to E34."""
+"""The routes of behaviour tasks: E30 to E34, and their end before their time."""
 
 from __future__ import annotations
 
@@ -41,4 +41,10 @@ def get_analysis(services: GivenServices, principal: GivenPrincipal, uid: PathTe
     return service.analysis(services, principal, uid)
 
 
-ROUTES: list[HTTPRouteHandler] = [get_steps, create_task, list_tasks, get_task, get_analysis]
+@operation("behavior_task_cancel")
+def cancel_task(services: GivenServices, principal: GivenPrincipal, uid: PathText) -> BehaviorTask:
+    """End a behaviour task that has not ended. One that has stays as it is, so asking again changes nothing."""
+    return service.cancel(services, principal, uid)
+
+
+ROUTES: list[HTTPRouteHandler] = [get_steps, create_task, list_tasks, get_task, get_analysis, cancel_task]

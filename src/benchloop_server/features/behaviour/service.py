@@ -6,11 +6,16 @@ Because an equal wish answers with the task that is there, a client may repeat t
 from __future__ import annotations
 
 import secrets
+from typing import Any
 
 import msgspec
 
 from benchloop_client.contract.analysis import (
-    NOT_ANALYSED,
+    CANCELLED,
+    FAILED,
+    QUEUED,
+    RUNNING,
+    SUCCEEDED,
     BehaviorAnalysis,
     BehaviorSteps,
     BehaviorTask,
@@ -18,19 +23,25 @@ from benchloop_client.contract.analysis import (
     BehaviorTasks,
     Progress,
 )
+from benchloop_client.contract.compression import decode
 from benchloop_server.features.behaviour import repository
 from benchloop_server.features.behaviour.asking import Plan, mode_of, plan_of
 from benchloop_server.features.behaviour.repository import TaskRow
 from benchloop_server.features.groups import service as groups
 from benchloop_server.features.jobs import service as jobs
 from benchloop_server.features.jobs.filters import JobFilter
-from benchloop_server.kit.clock import format_time
+from benchloop_server.kit.clock import format_optional, format_time
 from benchloop_server.kit.db import Connection
 from benchloop_server.kit.errors import not_found
 from benchloop_server.kit.facts import check_texts
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
-from benchloop_server.sql import trail
+from benchloop_server.sql import trail, work
+from benchloop_server.sql.work import Standing
+
+KIND, RESULT = "study", "result"
+_RANK, _PAGE = 0, 500
+_WORDS = {"pending": QUEUED, "done": SUCCEEDED, "failed": FAILED, "cancelled": CANCELLED}
 
 
 def steps(services: Services, principal: Principal, group_id: str) -> BehaviorSteps:
@@ -51,30 +62,62 @@ def create(services: Services, principal: Principal, asked: BehaviorTaskCreate) 
         uid = f"brm-{secrets.token_hex(10)}" if row is None else row.uid
         if row is None:
             repository.add(connection, principal, plan, data_digest=data_digest, uid=uid, now=now)
+            work.enqueue(connection, work.Wish(workspace_id=principal.workspace_id, kind=KIND, key=uid, rank=_RANK), now=now)
             trail.record(connection, principal, trail.Event("behaviour.request", uid, {"group_id": plan.group_id}), at=now)
-        return _task(_find(connection, principal, uid))
+        return _read(connection, principal, uid)
+
+
+def cancel(services: Services, principal: Principal, uid: str) -> BehaviorTask:
+    """End a task that has not ended; one that has stays as it is. Raises `DomainError` (404)."""
+    now = services.clock()
+    with services.db.write() as connection:
+        _find(connection, principal, uid)
+        # Before the task's own row, as workers do.
+        work.cancel(connection, principal.workspace_id, KIND, key=uid, now=now)
+        if repository.end(connection, principal.workspace_id, uid, state="cancelled", now=now):
+            trail.record(connection, principal, trail.Event("behaviour.cancel", uid), at=now)
+        return _read(connection, principal, uid)
 
 
 def listed(services: Services, principal: Principal, group_id: str) -> BehaviorTasks:
     """E32. Raises `DomainError` (404)."""
     with services.db.read() as connection:
         groups.require(connection, principal, group_id)
-        tasks = [_task(row) for row in repository.of_group(connection, principal, group_id)]
+        rows = repository.of_group(connection, principal, group_id)
+        standings: dict[str, Standing] = {}
+        for at in range(0, len(rows), _PAGE):
+            uids = [row.uid for row in rows[at : at + _PAGE]]
+            standings |= work.standing(connection, principal.workspace_id, KIND, keys=uids)
+    tasks = [_task(row, standings.get(row.uid)) for row in rows]
     return BehaviorTasks(group_id=group_id, total=len(tasks), tasks=tasks)
 
 
 def get(services: Services, principal: Principal, uid: str) -> BehaviorTask:
     """E33. Raises `DomainError` (404)."""
     with services.db.read() as connection:
-        return _task(_find(connection, principal, uid))
+        return _read(connection, principal, uid)
 
 
 def analysis(services: Services, principal: Principal, uid: str) -> BehaviorAnalysis:
     """E34. Raises `DomainError` (404)."""
     with services.db.read() as connection:
-        row = _find(connection, principal, uid)
+        task = _read(connection, principal, uid)
+        data = repository.part(connection, principal.workspace_id, uid, RESULT)
+    found: dict[str, Any] = {} if data is None else msgspec.json.decode(b"".join(decode([data])))
+    summary: dict[str, Any] | None = found.get("summary")
     return BehaviorAnalysis(
-        uid=uid, status=NOT_ANALYSED, summary=None, category_scores=[], behavior_patterns=[], sampling_mode=row.sampling_mode
+        uid=uid,
+        status=task.status,
+        summary=summary["markdown"] if summary is not None else None,
+        summary_data=summary,
+        category_scores=found.get("category_scores", []),
+        behavior_patterns=found.get("behavior_patterns", []),
+        patterns_total=found.get("patterns_total"),
+        model=found.get("model"),
+        steps=found.get("steps"),
+        provenance=found.get("provenance"),
+        sampling_mode=task.sampling_mode,
+        error=task.error,
     )
 
 
@@ -89,16 +132,26 @@ def _find(connection: Connection, principal: Principal, uid: str) -> TaskRow:
     return row
 
 
-def _task(row: TaskRow) -> BehaviorTask:
+def _read(connection: Connection, principal: Principal, uid: str) -> BehaviorTask:
+    row = _find(connection, principal, uid)
+    return _task(row, work.standing(connection, principal.workspace_id, KIND, keys=[uid]).get(uid))
+
+
+def _task(row: TaskRow, standing: Standing | None) -> BehaviorTask:
+    live = standing if row.state == "pending" else None
+    claimed = live is not None and live.state == "claimed"
+    progress = Progress(done=row.done, total=row.total) if live is None else Progress(done=live.done, total=live.total)
     return BehaviorTask(
         uid=row.uid,
         group_id=row.group_id,
-        status=NOT_ANALYSED,
+        status=RUNNING if claimed else _WORDS[row.state],
         steps=msgspec.json.decode(row.steps_json),
         sampling_mode=row.sampling_mode,
         sample_size=row.sample_size,
         scoring_limit=row.scoring_limit,
-        progress=Progress(done=row.done, total=row.total),
+        progress=progress,
         created_at=format_time(row.created_at),
         created_by=row.created_by,
+        finished_at=format_optional(row.ended_at),
+        error=row.error,
     )

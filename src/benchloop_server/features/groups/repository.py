@@ -13,7 +13,7 @@ from benchloop_client.contract.resources import Group, GroupUpsert
 from benchloop_server.kit.clock import format_optional, format_time
 from benchloop_server.kit.principal import Principal
 from benchloop_server.sql import work
-from benchloop_server.sql.tables import groups, job_media, jobs, metadata, uploads
+from benchloop_server.sql.tables import behaviour_tasks, groups, job_media, jobs, metadata, uploads
 
 
 def find(connection: Connection, principal: Principal, group_id: str) -> Group | None:
@@ -97,6 +97,9 @@ def remove(connection: Connection, principal: Principal, group_id: str, *, now: 
     Uploads stay: another group may name the same bytes. They are marked, and given back later if nobody does (`features.reclaim`).
     """
     _mark_uploads(connection, principal, group_id, now=now)
+    mine = (behaviour_tasks.c.workspace_id == principal.workspace_id, behaviour_tasks.c.group_id == group_id)
+    for uid in connection.execute(select(behaviour_tasks.c.uid).where(*mine)).scalars().all():
+        work.forget(connection, principal.workspace_id, uid)
     jobs_gone = 0
     for table in reversed(metadata.sorted_tables):
         if "group_id" in table.c:
