@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    # Only for the types: the analysis costs a server that answers requests half a second.
-    from benchloop_analysis.judge import Judge
+
+class Endpoint(Protocol):
+    """A `benchloop_analysis.judge.Judge`, said without the analysis: loading it costs a server that answers requests half a second."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+
+    def ask(self, question: Any) -> Any:
+        """The answer. Raises `JudgeError`."""
 
 
 class JudgeError(Exception):
@@ -32,7 +39,7 @@ class Judging:
     cap: float
     samples: int
     agree: int
-    endpoint: Judge | None = field(default=None, repr=False)
+    endpoint: Endpoint | None = field(default=None, repr=False)
 
     @property
     def digest(self) -> str:
