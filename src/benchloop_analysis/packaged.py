@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
+from importlib import resources, util
+from pathlib import Path
 from typing import Any
 
 import yaml  # type: ignore[import-untyped, unused-ignore]
@@ -17,6 +18,15 @@ LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def text(name: str) -> str:
     """The text of a packaged file, such as `data/tools.yaml`."""
     return _ROOT.joinpath(*name.split("/")).read_text("utf-8")
+
+
+def script_of_plotly() -> str | None:
+    """The JavaScript of plotly, for pages that need nothing else; None where it is not installed."""
+    found = util.find_spec("plotly")
+    if found is None or found.origin is None:
+        return None
+    script = Path(found.origin).parent / "package_data" / "plotly.min.js"
+    return script.read_text("utf-8") if script.is_file() else None
 
 
 def names(folder: str) -> tuple[str, ...]:

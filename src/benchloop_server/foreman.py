@@ -8,14 +8,16 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
+from zlib import crc32
 
 import structlog
 
+from benchloop_client.contract.version import __version__
 from benchloop_server.kit.db import Database, DatabaseError
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.work import Engine
 from benchloop_server.settings import Settings, for_child
-from benchloop_server.sql import claims
+from benchloop_server.sql import claims, observations
 from benchloop_server.wiring import open_engine
 from benchloop_server.worker import Handlers, new_id
 
@@ -73,6 +75,10 @@ class Foreman:
             self._forget(post)
 
     def _watch(self) -> None:
+        try:
+            _wish_after_upgrade(self._services)
+        except (DatabaseError, OSError):
+            _log.warning("foreman_hindered", exc_info=True)
         while not self._ending.wait(_POLL_SECONDS):
             try:
                 self._look()
@@ -118,3 +124,11 @@ class Foreman:
 def _forget(database: Database, worker_id: str, *, now: int) -> None:
     with contextlib.suppress(DatabaseError), database.write() as connection:
         claims.forget(connection, worker_id, now=now)
+
+
+def _wish_after_upgrade(services: Services) -> None:
+    """A newer program may see more in what jobs did: workers look through all groups, when they have nothing else to do."""
+    with services.db.write() as connection:
+        found = observations.wish_after_upgrade(connection, program=crc32(__version__.encode()), now=services.clock())
+    if found:
+        _log.info("groups_to_observe", groups=found)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import accumulate
+from typing import Any
 
 import msgspec
 
@@ -20,10 +21,11 @@ from benchloop_analysis.brm.study import Options, study, wanted_examples, with_e
 from benchloop_analysis.brm.table import Observed, TableBuilder
 
 #: Why jobs are not looked at, in the words of people.
-NOT_ENDED, NO_TRAJECTORY, UNSEEN, CHANGED = "not_ended", "no_trajectory", "unreadable", "changed"
+NOT_ENDED, NO_TRAJECTORY, NO_STEP, UNSEEN, CHANGED = "not_ended", "no_trajectory", "no_step", "unreadable", "changed"
 WORDS = {
     NOT_ENDED: "had not ended",
     NO_TRAJECTORY: "have no trajectory",
+    NO_STEP: "belong to no training step",
     UNSEEN: "could not be read",
     CHANGED: "were deleted or pushed again after the sample was drawn",
 }
@@ -73,7 +75,7 @@ def conduct(
     scoring_limit: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> Study:
-    """The result without the steps of its examples. `features` are of the jobs of the sample, or a word of `WORDS` for one that has none."""
+    """The result without the steps of its examples. `features` are of the jobs of the sample; a word of `WORDS` for one without."""
     builder = TableBuilder()
     left_out = dict(frozen.left_out)
     for job, seen in features:
@@ -92,6 +94,21 @@ def illustrated(found: Study, read: Callable[[list[str]], Mapping[str, Features]
     patterns = {pattern.id: pattern for pattern in found.behavior_patterns}
     steps = {(name, job_id): _cited(patterns[name], seen[job_id]) for name, job_id in wanted if job_id in seen}
     return with_examples(found, steps)
+
+
+def answer(found: Study) -> dict[str, Any]:
+    """The result in plain values, by the names under which servers give it (E34)."""
+    plain: dict[str, Any] = msgspec.to_builtins(found)
+    return {
+        "summary": found.summary.markdown,
+        "summaryData": plain["summary"],
+        "categoryScores": plain["category_scores"],
+        "behaviorPatterns": plain["behavior_patterns"],
+        "patternsTotal": plain["patterns_total"],
+        "model": plain["model"],
+        "steps": plain["steps"],
+        "provenance": plain["provenance"],
+    }
 
 
 def _observed(job: Job, features: Features) -> Observed:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,7 +27,7 @@ try:
     from benchloop_analysis.judge_vote import Votes
     from benchloop_analysis.markdown_group import group_markdown
     from benchloop_analysis.rsi_group import group_rsi, group_rsi_markdown
-    from benchloop_client.actions.analyze_jobs import Done, Second, judge, rules_of
+    from benchloop_client.actions.analyze_jobs import BRM, Done, Second, judge, rules_of
     from benchloop_client.actions.analyze_siblings import write_table
 except ModuleNotFoundError as missing:
     raise LocalError(f"{missing.name} is missing, which the analysis needs: pip install 'benchloop_client[analysis]'") from None
@@ -34,7 +35,11 @@ except ModuleNotFoundError as missing:
 from benchloop_client.actions import processes
 from benchloop_client.actions.analyze_task import Task, options_of
 from benchloop_client.actions.destination import beside
+from benchloop_client.contract.analysis import SAMPLE_SIZE
 from benchloop_client.transfer import files
+
+if TYPE_CHECKING:
+    from benchloop_client.actions.analyze_brm import Observations, Studied
 
 #: A run of fewer bytes is read sooner than other processes are started.
 SMALL_RUN = 4 << 20
@@ -47,8 +52,9 @@ _LOOK = processes.Program("benchloop_client.actions.analyze_siblings", "look")
 class Request:
     """What to analyse and how; the fields are the options of `bl analyze`. `processes` None: as many as there are cores.
 
-    `judge` is asked for its opinion where the rules are not sure, one job after another in this process; `votes` says how many of its
-    answers have to agree.
+    `brm`: study which behaviour goes with reward, too, with `sample_size` jobs of each training step (None: all); `html` is a file for
+    its figures. `judge` is asked for its opinion where the rules are not sure, one job after another in this process; `votes` says
+    how many of its answers have to agree.
     """
 
     path: Path
@@ -60,17 +66,23 @@ class Request:
     options: ReadOptions = field(default_factory=ReadOptions)
     judge: Judge | None = None
     votes: Votes = field(default_factory=Votes)
+    brm: bool = False
+    sample_size: int | None = SAMPLE_SIZE
+    html: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AnalysedGroup:
-    """One group: its report, and where its jobs' verdicts lie in the spool (`start` to `end`)."""
+    """One group: its report, where its jobs' verdicts lie in the spool (`start` to `end`), and in `brm` which behaviour goes with reward,
+    as a server answers it; None where that was not asked for.
+    """
 
     group_id: str
     report: GroupReport
     spool: IO[bytes]
     start: int
     end: int
+    brm: dict[str, Any] | None = None
 
     def rows(self) -> Iterator[bytes]:
         """The verdict of each job as a JSON object, in the order of the run; read from the disk."""
@@ -126,6 +138,7 @@ def analyze(request: Request, watch: Watch = unwatched) -> Analysis:
         rules=tuple((path.name, _rule_text(path)) for path in request.rules),
         output=str(request.output_dir.absolute()) if request.output_dir is not None else None,
         pretty=request.pretty,
+        observe=request.brm or request.html is not None,
     )
     rules_of(task.rules)
     width = _width(request)
@@ -135,13 +148,13 @@ def analyze(request: Request, watch: Watch = unwatched) -> Analysis:
         if not all(group.single for group in run.groups):
             write_table(folder, _watched(watch, "reading", processes.run(_LOOK, _tasks(task, width))))
             task = msgspec.structs.replace(task, siblings=str(folder))
-        collected = _Collected(run, spool)
+        collected = _Collected(run, spool, _observations(run) if task.observe else None)
         careful = _Careful(request.judge) if request.judge is not None else None
         second = Second(careful, request.votes) if careful is not None else None
         items = judge(msgspec.json.encode(task), second) if second is not None else processes.run(_JUDGE, _tasks(task, width))
         for key, data in _watched(watch, "analysing", items):
             collected.add(key[0], msgspec.msgpack.decode(data, type=Done))
-        analysis = collected.analysis(careful.failures if careful is not None else ())
+        analysis = collected.analysis(request, careful.failures if careful is not None else ())
         if request.output_dir is not None:
             for group, fold in zip(analysis.groups, collected.folds, strict=True):
                 _write(request, group, fold)
@@ -223,8 +236,8 @@ class _Careful:
 class _Collected:
     """Takes the jobs in order: counts them, and keeps their verdicts on the disk."""
 
-    def __init__(self, run: Run, spool: IO[bytes]) -> None:
-        self._groups, self._spool = run.groups, spool
+    def __init__(self, run: Run, spool: IO[bytes], observed: Sequence[Observations] | None = None) -> None:
+        self._groups, self._spool, self._observed = run.groups, spool, observed
         self.folds = [GroupFold(_facts(group)) for group in run.groups]
         self._bounds = [(0, 0)] * len(run.groups)
         self._failures: list[Failure] = []
@@ -245,17 +258,45 @@ class _Collected:
         if done.analysis is not None and done.facts is not None:
             self._done += 1
             self.folds[group].add(done.analysis, done.facts)
+            if self._observed is not None and done.seen is not None:
+                self._observed[group].add(done.facts, done.analysis, done.seen)
             self._written += self._spool.write(done.row + b"\n")
             self._bounds[group] = (self._bounds[group][0], self._written)
 
-    def analysis(self, more: Sequence[Failure] = ()) -> Analysis:
+    def analysis(self, request: Request, more: Sequence[Failure] = ()) -> Analysis:
         """Everything, when there are no more jobs; `more` failures are those of the judge."""
         self._spool.flush()
+        studies = self._studies(request)
         groups = tuple(
-            AnalysedGroup(group.group_id, fold.report(), self._spool, *bounds)
-            for group, fold, bounds in zip(self._groups, self.folds, self._bounds, strict=True)
+            AnalysedGroup(group.group_id, fold.report(), self._spool, *bounds, study)
+            for group, fold, bounds, study in zip(self._groups, self.folds, self._bounds, studies, strict=True)
         )
         return Analysis(groups, Report(self._done, (*self._failures, *more), "job(s)"), self._spool, self._opinions)
+
+    def _studies(self, request: Request) -> list[dict[str, Any] | None]:
+        """Of each group which behaviour goes with reward; a group of which nobody can tell is a failure and stops no other."""
+        if self._observed is None:
+            return [None] * len(self._groups)
+        studies: list[Studied | None] = []
+        for observed in self._observed:
+            try:
+                studies.append(observed.study(request.sample_size))
+            except LocalError as error:
+                self._failures.append(Failure(observed.group_id, error))
+                studies.append(None)
+            finally:
+                observed.close()
+        if request.html is not None:
+            page = importlib.import_module(BRM).page([study for study in studies if study is not None])
+            target = request.html.absolute()
+            files.place_bytes(target, page.encode("utf-8", "replace"), root=target.parent)
+        return [None if study is None else study.answer for study in studies]
+
+
+def _observations(run: Run) -> list[Observations]:
+    # Loaded only where it is wanted, see `analyze_jobs`.
+    made = importlib.import_module(BRM).Observations
+    return [made(group.group_id) for group in run.groups]
 
 
 def _facts(group: RunGroup) -> GroupFacts:
@@ -269,3 +310,6 @@ def _write(request: Request, group: AnalysedGroup, fold: GroupFold) -> None:
     for suffix, text in texts.items():
         files.place_bytes(root / beside(group.group_id, suffix), text.encode("utf-8", "replace"), root=root)
     files.place_json(root / beside(group.group_id, "_report.json"), group.report_dict(), root=root, pretty=request.pretty)
+    if group.brm is not None:
+        files.place_bytes(root / beside(group.group_id, "_brm.md"), str(group.brm["summary"]).encode("utf-8", "replace"), root=root)
+        files.place_json(root / beside(group.group_id, "_brm.json"), group.brm, root=root, pretty=request.pretty)

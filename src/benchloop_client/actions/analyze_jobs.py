@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import importlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +13,7 @@ from typing import Any
 import msgspec
 
 from benchloop_analysis import sources
+from benchloop_analysis.case import Case
 from benchloop_analysis.job_report import JobContext, JobReport, job_report
 from benchloop_analysis.judge import Judge, Opinion, refined
 from benchloop_analysis.judge_vote import Votes, consult
@@ -20,9 +22,9 @@ from benchloop_analysis.records import Facts, File, JobAnalysis, JobInput
 from benchloop_analysis.rsi import job_rsi, job_rsi_markdown
 from benchloop_analysis.ruleset import BadRules, RuleSet, default, load
 from benchloop_analysis.siblings import Outline
-from benchloop_analysis.verdict import analyse
+from benchloop_analysis.verdict import analyse_case
 from benchloop_client.actions.analyze_siblings import SiblingTable
-from benchloop_client.actions.analyze_task import Task
+from benchloop_client.actions.analyze_task import Seen, Task
 from benchloop_client.actions.destination import in_group
 from benchloop_client.actions.processes import Item
 from benchloop_client.actions.push_jobs import job_id_of
@@ -31,6 +33,8 @@ from benchloop_client.formats.records import Rejected, RunFile, RunGroup, RunJob
 from benchloop_client.transfer import files
 
 _PIECE = 1 << 20
+#: What studies behaviour.
+BRM = "benchloop_client.actions.analyze_brm"
 #: The verdict as it is printed: these fields of the report, in this order.
 VERDICT = (
     "job_id", "task_id", "agent", "model", "step", "outcome", "reward", "reward_valid", "fail_reason", "sub_fail_reason", "tier",
@@ -42,7 +46,8 @@ VERDICT = (
 class Done(msgspec.Struct, kw_only=True):
     """One job: its verdict as a JSON object (`row`) and what is counted of it. With `error`: a job, or a part of it, that was not read.
 
-    `paid_usd`: what a judge was paid, None where nobody had to be asked; `opinion` is then None where there was no budget left.
+    `paid_usd`: what a judge was paid, None where nobody had to be asked; `opinion` is then None where there was no budget left. `seen`:
+    what the job did, where that is wanted.
     """
 
     location: str
@@ -52,6 +57,7 @@ class Done(msgspec.Struct, kw_only=True):
     analysis: JobAnalysis | None = None
     opinion: Opinion | None = None
     paid_usd: float | None = None
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +83,8 @@ class _Judge:
     def __init__(self, task: Task, second: Second | None) -> None:
         self._task, self._second = task, second
         self._rules = rules_of(task.rules)
+        # Loaded only where it is wanted: what studies behaviour takes longer to load than a small run takes to judge.
+        self._observe: Callable[[Case], Seen] | None = importlib.import_module(BRM).observe if task.observe else None
         self._siblings = SiblingTable(Path(task.siblings) if task.siblings is not None else None)
 
     def __call__(self, number: int, group: RunGroup, found: RunJob | Rejected) -> Done:
@@ -93,14 +101,16 @@ class _Judge:
         document = job.trajectory().document if job.trajectory is not None else None
         facts = Facts.of(job.facts)
         steps = len(document["steps"]) if document is not None else None
-        given = JobInput(
-            job_id=job_id_of(group.group_id, job),
-            facts=facts,
-            document=document,
-            files=texts(job.files),
-            siblings=self._siblings.siblings(number, job.facts, steps),
+        case = Case(
+            JobInput(
+                job_id=job_id_of(group.group_id, job),
+                facts=facts,
+                document=document,
+                files=texts(job.files),
+                siblings=self._siblings.siblings(number, job.facts, steps),
+            )
         )
-        analysis, opinion, paid = self._second_opinion(analyse(given, self._rules), facts)
+        analysis, opinion, paid = self._second_opinion(analyse_case(case, self._rules), facts)
         context = JobContext(
             group_id=group.group_id, cost_usd=job.facts.cost_usd, sibling=self._siblings.passing(number, job.facts), opinion=opinion
         )
@@ -114,6 +124,7 @@ class _Judge:
             analysis=msgspec.structs.replace(analysis, trajectory=None),
             opinion=opinion,
             paid_usd=paid,
+            seen=self._observe(case) if self._observe is not None else None,
         )
 
     def _second_opinion(self, analysis: JobAnalysis, facts: Facts) -> tuple[JobAnalysis, Opinion | None, float | None]:

@@ -15,12 +15,15 @@ if TYPE_CHECKING:
 
 
 def as_json(analysis: Analysis, layout: Layout) -> Iterator[bytes]:
-    """`[{"group": <group report>, "jobs": [<verdict>, …]}, …]`, written while the verdicts are read from the disk."""
+    """`[{"group": <group report>, "jobs": [<verdict>, …]}, …]`, written while the verdicts are read from the disk; `brm` between the two
+    where behaviour was studied.
+    """
     yield from array_of((_group(group) for group in analysis.groups), layout)
 
 
 def _group(group: AnalysedGroup) -> Nested:
-    fields: list[tuple[str, Any]] = [("group", group.report_dict()), ("jobs", Documents(group.rows()))]
+    studied = [] if group.brm is None else [("brm", group.brm)]
+    fields: list[tuple[str, Any]] = [("group", group.report_dict()), *studied, ("jobs", Documents(group.rows()))]
     return Nested(lambda layout: object_chunks(fields, layout))
 
 

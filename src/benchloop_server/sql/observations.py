@@ -6,9 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, or_, select
+from sqlalchemy import Connection, Row, Select, and_, delete, func, insert, or_, select, update
 
-from benchloop_server.sql.tables import job_features, jobs
+from benchloop_server.sql import work
+from benchloop_server.sql.tables import counters, groups, job_features, jobs
+
+#: The work of observing what an analysis did not.
+KIND = "observe"
+_RANK = 20
 
 _SAME_JOB = and_(job_features.c.workspace_id == jobs.c.workspace_id, job_features.c.job_id == jobs.c.job_id)
 
@@ -88,11 +93,16 @@ def _unobserved(columns: list[Any], workspace_id: str, group_id: str, version: s
     return select(*columns).select_from(jobs.outerjoin(job_features, _SAME_JOB)).where(*mine, missing)
 
 
-def outdated_groups(connection: Connection, *, version: str) -> Sequence[Row[Any]]:
-    """(workspace_id, group_id) of groups with jobs that were observed by another catalogue."""
-    other = or_(job_features.c.catalogue_version < version, job_features.c.catalogue_version > version)
-    if connection.execute(select(job_features.c.job_id).where(other).limit(1)).first() is None:
-        return []
-    columns: list[Any] = [jobs.c.workspace_id, jobs.c.group_id]
-    return connection.execute(select(*columns).distinct().select_from(jobs.join(job_features, _SAME_JOB)).where(other)).all()
+def wish_after_upgrade(connection: Connection, *, program: int, now: int) -> int:
+    """Have every group looked through by the worker where another `program` was the last to have that done; returns how many there are.
 
+    The catalogue's own version is not asked for, because a server loads no analysis.
+    """
+    mine = counters.c.name == "observed_by"
+    if connection.execute(select(counters.c.value).where(mine).with_for_update()).scalar() == program:
+        return 0
+    connection.execute(update(counters).where(mine).values(value=program))
+    rows = connection.execute(select(groups.c.workspace_id, groups.c.group_id)).all()
+    for row in rows:
+        work.enqueue(connection, work.Wish(workspace_id=row.workspace_id, kind=KIND, key=row.group_id, rank=_RANK), now=now)
+    return len(rows)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from benchloop_client import settings
     from benchloop_client.actions import analyze as actions
     from benchloop_client.actions import analyze_judge, analyze_output
-    from benchloop_client.cli import analyze_table, formats, progress, tty
+    from benchloop_client.cli import analyze_table, behaviour_table, formats, progress, tty
     from benchloop_client.formats import records
 else:
     judge_vote = lazy("benchloop_analysis.judge_vote")
@@ -26,6 +26,7 @@ else:
     settings = lazy("benchloop_client.settings")
     analyze_output = lazy("benchloop_client.actions.analyze_output")
     analyze_table = lazy("benchloop_client.cli.analyze_table")
+    behaviour_table = lazy("benchloop_client.cli.behaviour_table")
     formats = lazy("benchloop_client.cli.formats")
     progress = lazy("benchloop_client.cli.progress")
     records = lazy("benchloop_client.formats.records")
@@ -33,6 +34,8 @@ else:
 
 _FORMATS = click.Choice(("auto", "harbor", "atif", "tau"))
 _PIPE_WIDTH = 120
+#: The documented default. It stands in the contract too, which help is not to load.
+SAMPLE_SIZE = 512
 
 
 def _price(_ctx: click.Context, _param: click.Parameter, value: str | None) -> tuple[float, float] | None:
@@ -83,6 +86,16 @@ def _votes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
 @click.option(
     "--judge-votes", metavar="N,M", callback=_votes, default="3,2", show_default=True, help="Ask up to N times; M answers have to agree."
 )
+@click.option("--brm", is_flag=True, help="Study too which behaviour goes with reward within the same task.")
+@click.option(
+    "--sample-size",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=SAMPLE_SIZE,
+    show_default=True,
+    help="Jobs that --brm draws from each training step; 0: all. A run without steps is taken whole.",
+)
+@click.option("--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures of --brm as one page.")
 @options.print_options(default="table on a terminal, else json")
 @ask.with_session
 def command(
@@ -100,10 +113,14 @@ def command(
     Takes what `bl push` takes. For each job: whether its reward is valid, why it failed, and the places in the record that show it. For
     the whole: the pass rate with and without invalid rewards, reasons, errors that cost most time, faults that concern many jobs.
 
-    Prints a table on a terminal, else JSON: one {"group": …, "jobs": […]} a group. Exits 1 when a job could not be read.
+    With --brm (which --html implies), for each group also which behaviour goes with reward, compared within the same task.
+
+    Prints a table on a terminal, else JSON: one {"group": …, "jobs": […]} a group, with --brm also "brm". Exits 1 when a job could not be
+    read.
     """
     session.given.setdefault("format", "table" if session.on_terminal else "json")
     samples, agree = told.pop("judge_votes")
+    brm, sample_size, html = (told.pop(name) for name in ("brm", "sample_size", "html"))
     judge = _judge(session, *(told.pop(f"judge_{name}") for name in ("url", "model", "price", "budget")))
     target = output_dir or session.given.get("output_dir")
     request = actions.Request(
@@ -116,6 +133,9 @@ def command(
         options=records.ReadOptions(**told),
         judge=judge,
         votes=judge_vote.Votes(samples=samples, agree=agree),
+        brm=brm or html is not None,
+        sample_size=sample_size or None,
+        html=html,
     )
     watch = progress.Progress(session.output, session.env.clock)
     try:
@@ -160,5 +180,9 @@ def _printed(session: Session, analysis: actions.Analysis) -> Iterator[bytes]:
         for number, group in enumerate(analysis.groups):
             yield b"\n" if number else b""
             yield from analyze_table.render(group, width=width, colour=session.colour)
+            if group.brm is not None:
+                patterns, summary = group.brm["behaviorPatterns"], group.brm["summary"]
+                yield b"\n"
+                yield from behaviour_table.render("Behaviour and reward", patterns, summary, width=width, colour=session.colour)
     else:
         yield from formats.rendered(style, lambda: analyze_output.lines(analysis), formats.Screen(say=session.output.note))

@@ -84,7 +84,8 @@ def get(session: Session, *, tasks: tuple[str, ...], scope: str) -> int:
         return _show(session, tasks, scope)
     wanted, work = _wanted(session, tasks), ask.job(session)
     with gather.Gathered(work) as gathered:
-        report = gathered.collect(wanted, lambda task, layout: actions.found(work, task, layout=layout), layout=layouts.Layout(pretty=False))
+        compact = layouts.Layout(pretty=False)
+        report = gathered.collect(wanted, lambda task, layout: actions.found(work, task, layout=layout), layout=compact)
         session.end_progress()
         width = tty.columns_of(session.env.stdout, _PIPE_WIDTH) if session.on_terminal else _PIPE_WIDTH
         with session.output.flushed():

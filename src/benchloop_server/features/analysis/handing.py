@@ -23,7 +23,7 @@ _log = structlog.get_logger("benchloop_server.work")
 
 @dataclass(frozen=True, slots=True)
 class Errand:
-    """What is done with jobs: the function of `program`, which is given what `pack` makes of some of them, and answers a list of `Judged`."""
+    """What is done with jobs: the function of `program`, which is given what `pack` makes of some, and answers a list of `Judged`."""
 
     program: Program
     pack: Callable[[tuple[Asked, ...]], bytes]

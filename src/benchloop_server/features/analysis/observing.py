@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 import msgspec
-
 from benchloop_analysis.behaviours import CATALOGUE_VERSION
+
 from benchloop_server.features.analysis import repository
 from benchloop_server.features.analysis.asked import Asked, Task
 from benchloop_server.features.analysis.attempts import Attempts
@@ -18,27 +18,12 @@ from benchloop_server.features.analysis.work import in_batches
 from benchloop_server.kit.db import Connection
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.work import Handler, Run
-from benchloop_server.sql import observations, work
+from benchloop_server.sql import observations
 from benchloop_server.sql.observations import Observation
 
-KIND = "observe"
-_RANK = 20
 _PAGE = 1_000
 _NO_OTHERS = Attempts((), ())
 _ERRAND = Errand(OBSERVE, lambda jobs: msgspec.msgpack.encode(Task(rules=(), jobs=jobs)))
-
-
-def refresh(services: Services) -> int:
-    """Have jobs observed again that were observed by another catalogue than this program's; returns in how many groups there are some."""
-    with services.db.read() as connection:
-        rows = observations.outdated_groups(connection, version=CATALOGUE_VERSION)
-    if rows:
-        now = services.clock()
-        with services.db.write() as connection:
-            for row in rows:
-                wish = work.Wish(workspace_id=row.workspace_id, kind=KIND, key=row.group_id, rank=_RANK)
-                work.enqueue(connection, wish, now=now)
-    return len(rows)
 
 
 def observe_group(services: Services, run: Run) -> None:

@@ -41,6 +41,7 @@ from benchloop_server.sql.work import Standing
 
 KIND, RESULT = "study", "result"
 _RANK, _PAGE = 0, 500
+_NOTHING: dict[str, Any] = {"summary": None, "categoryScores": [], "behaviorPatterns": []}
 _WORDS = {"pending": QUEUED, "done": SUCCEEDED, "failed": FAILED, "cancelled": CANCELLED}
 
 
@@ -103,22 +104,9 @@ def analysis(services: Services, principal: Principal, uid: str) -> BehaviorAnal
     with services.db.read() as connection:
         task = _read(connection, principal, uid)
         data = repository.part(connection, principal.workspace_id, uid, RESULT)
-    found: dict[str, Any] = {} if data is None else msgspec.json.decode(b"".join(decode([data])))
-    summary: dict[str, Any] | None = found.get("summary")
-    return BehaviorAnalysis(
-        uid=uid,
-        status=task.status,
-        summary=summary["markdown"] if summary is not None else None,
-        summary_data=summary,
-        category_scores=found.get("category_scores", []),
-        behavior_patterns=found.get("behavior_patterns", []),
-        patterns_total=found.get("patterns_total"),
-        model=found.get("model"),
-        steps=found.get("steps"),
-        provenance=found.get("provenance"),
-        sampling_mode=task.sampling_mode,
-        error=task.error,
-    )
+    found: dict[str, Any] = _NOTHING if data is None else msgspec.json.decode(b"".join(decode([data])))
+    about = {"uid": uid, "status": task.status, "samplingMode": task.sampling_mode, "error": task.error}
+    return msgspec.convert({**found, **about}, BehaviorAnalysis)
 
 
 def _looked_at(plan: Plan) -> JobFilter:

@@ -10,10 +10,22 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
-
 from benchloop_analysis.behaviours import CATALOGUE_VERSION
 from benchloop_analysis.behaviours.records import Features
-from benchloop_analysis.brm.conduct import CHANGED, NO_TRAJECTORY, NOT_ENDED, UNSEEN, WORDS, Frozen, Job, conduct, freeze, illustrated
+
+from benchloop_analysis.brm.conduct import (
+    CHANGED,
+    NO_TRAJECTORY,
+    NOT_ENDED,
+    UNSEEN,
+    WORDS,
+    Frozen,
+    Job,
+    answer,
+    conduct,
+    freeze,
+    illustrated,
+)
 from benchloop_analysis.brm.records import Study
 from benchloop_client.contract.compression import decode, frame
 from benchloop_server.features.analysis.observing import observe_jobs
@@ -140,7 +152,7 @@ class _Desk:
 
     def keep_result(self, connection: Connection, found: Study) -> bool:
         """The task is done."""
-        if not self._keep(connection, RESULT, found):
+        if not self._keep(connection, RESULT, answer(found)):
             return False
         repository.drop_part(connection, self._workspace, self._uid, name=_STUDY)
         jobs = found.summary.n

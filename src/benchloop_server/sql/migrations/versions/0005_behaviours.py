@@ -52,19 +52,17 @@ def upgrade() -> None:
 
 
 def _wish_for_the_work() -> None:
-    """What was pushed to an older server is observed, and what was asked of it is answered, too."""
-    bind = op.get_bind()
-    groups = bind.execute(sa.text("SELECT workspace_id, group_id FROM groups")).all()
-    tasks = bind.execute(sa.text("SELECT workspace_id, uid FROM behaviour_tasks WHERE state = 'pending'")).all()
-    values = [_wish(row.workspace_id, "observe", row.group_id, 20) for row in groups]
-    values += [_wish(row.workspace_id, "study", row.uid, 0) for row in tasks]
+    """What was asked of an older server is answered, too; what was pushed to it is observed after the next start."""
+    op.execute("INSERT INTO counters (name, value) VALUES ('observed_by', 0)")
+    tasks = op.get_bind().execute(sa.text("SELECT workspace_id, uid FROM behaviour_tasks WHERE state = 'pending'")).all()
+    values = [_wish(row.workspace_id, row.uid) for row in tasks]
     texts = [sa.column(name, sa.Text()) for name in ("work_id", "workspace_id", "kind", "key", "args_json", "state")]
     numbers = [sa.column(name, sa.BigInteger()) for name in ("rank", "due_at", "requested_at", "attempts")]
     if values:
         op.bulk_insert(sa.table("work", *texts, *numbers, sa.column("cancel", sa.Boolean())), values)
 
 
-def _wish(workspace_id: str, kind: str, key: str, rank: int) -> dict[str, object]:
+def _wish(workspace_id: str, uid: str) -> dict[str, object]:
     now = time.time_ns() // 1000
-    same = {"args_json": "{}", "state": "pending", "due_at": now, "requested_at": now, "attempts": 0, "cancel": False}
-    return {"work_id": secrets.token_hex(16), "workspace_id": workspace_id, "kind": kind, "key": key, "rank": rank, **same}
+    same = {"kind": "study", "args_json": "{}", "state": "pending", "rank": 0, "due_at": now, "requested_at": now, "attempts": 0}
+    return {"work_id": secrets.token_hex(16), "workspace_id": workspace_id, "key": uid, "cancel": False, **same}
