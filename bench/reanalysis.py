@@ -1,4 +1,4 @@
-"""A group that is stored is analysed again, and meanwhile: the memory of every process of the server, and how long a small request takes."""
+"""A stored group is analysed again, and meanwhile: the memory of every process of the server, and how long a small request takes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Asking:
 
 
 def reanalysed(asking: Asking, pid: int, group_id: str, *, within: float) -> Reanalysis:
-    """Have the group analysed again by the server with the process `pid`, whose rules must have changed, and wait. Raises `TimeoutError`."""
+    """Have the group analysed again by the server of process `pid`, whose rules must have changed, and wait. Raises `TimeoutError`."""
     first = asking.json("GET", f"/openapi/jobs?group_id={group_id}&page=1&page_size=1")
     job_id = first["jobs"][0]["job_id"]
     began = time.monotonic()
@@ -87,7 +87,10 @@ def reanalysed(asking: Asking, pid: int, group_id: str, *, within: float) -> Rea
 def watched(asking: Asking, pid: int, job_id: str) -> Iterator[Seen]:
     """Look at the processes each second and make a small request ten times a second, until the block ends."""
     seen, ended = Seen(), threading.Event()
-    threads = [threading.Thread(target=_request, args=(asking, job_id, seen, ended)), threading.Thread(target=_look, args=(pid, seen, ended))]
+    threads = [
+        threading.Thread(target=_request, args=(asking, job_id, seen, ended)),
+        threading.Thread(target=_look, args=(pid, seen, ended)),
+    ]
     for thread in threads:
         thread.start()
     try:

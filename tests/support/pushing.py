@@ -63,6 +63,7 @@ class Sent:
     task_id: str = "task"
     document: bytes | None = None
     archive: bytes | None = None
+    reward: float = 1.0
     media: dict[str, tuple[str, bytes]] = field(default_factory=dict)
 
     def upsert(self) -> dict[str, Any]:
@@ -70,7 +71,7 @@ class Sent:
         contents = {"trajectory": self.document, "archive": self.archive}
         body: dict[str, Any] = {
             "job_id": self.job_id,
-            "facts": {"trial_key": self.job_id, "task_id": self.task_id, "status": "completed", "reward": 1.0},
+            "facts": {"trial_key": self.job_id, "task_id": self.task_id, "status": "completed", "reward": self.reward},
             **{kind: {"sha256": sha(data), "size": len(data)} for kind, data in contents.items() if data is not None},
             "media": [
                 {"sha256": sha(data), "size": len(data), "mime_type": kind, "name": name} for name, (kind, data) in self.media.items()

@@ -56,6 +56,8 @@ class EndpointJudge:
             connection.request("POST", self._path(), body=body, headers=self._headers())
             response = connection.getresponse()
             data = response.read(_LARGEST + 1)
+            if response.length and len(data) <= _LARGEST:
+                raise http.client.IncompleteRead(data, response.length)
         except (OSError, http.client.HTTPException) as error:
             kind = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             raise JudgeError(f"the judge at {self._url.hostname} gave no answer ({kind})", paid=asked) from None
