@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 SMALL_RUN = 4 << 20
 _MOST_PROCESSES = 16
 _JUDGE = processes.Program("benchloop_client.actions.analyze_jobs", "judge")
+_FIGURES = "benchloop_client.actions.analyze_figures"
 _LOOK = processes.Program("benchloop_client.actions.analyze_siblings", "look")
 
 
@@ -287,7 +288,7 @@ class _Collected:
             finally:
                 observed.close()
         if request.html is not None:
-            page = importlib.import_module(BRM).page([study for study in studies if study is not None])
+            page = importlib.import_module(_FIGURES).page([study for study in studies if study is not None])
             target = request.html.absolute()
             files.place_bytes(target, page.encode("utf-8", "replace"), root=target.parent)
         return [None if study is None else study.answer for study in studies]

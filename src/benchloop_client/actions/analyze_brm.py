@@ -11,11 +11,9 @@ import msgspec
 from benchloop_analysis.behaviours import observe as observe_case
 from benchloop_analysis.behaviours.records import Features
 
-from benchloop_analysis import figures
 from benchloop_analysis.brm.conduct import NO_STEP, NO_TRAJECTORY, NOT_ENDED, UNSEEN, Job, answer, conduct, freeze, illustrated
 from benchloop_analysis.brm.records import Study
 from benchloop_analysis.case import Case
-from benchloop_analysis.packaged import script_of_plotly
 from benchloop_analysis.records import Facts, JobAnalysis
 from benchloop_client.actions.analyze_task import Seen
 from benchloop_client.contract.analysis import SCORING_LIMIT
@@ -98,13 +96,3 @@ class Observations:
             offset, length = self._places[job.job_id]
             self._spool.seek(offset)
             yield job, msgspec.msgpack.decode(self._spool.read(length), type=Features)
-
-
-def page(studies: Iterable[Studied]) -> str:
-    """All figures of these results as one self-contained page. Raises `LocalError` where plotly is not installed."""
-    script = script_of_plotly()
-    if script is None:
-        raise LocalError("plotly is missing, which figures need: pip install 'benchloop_client[analysis]'")
-    found = list(studies)
-    title = ", ".join(studied.group_id for studied in found)
-    return figures.page([figure for studied in found for figure in figures.all_of(studied.study)], title=title, script=script)

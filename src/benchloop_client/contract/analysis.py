@@ -227,7 +227,8 @@ class BehaviorAnalysis(Record, frozen=True, kw_only=True):
     not have been seen; warnings. `categoryScores`: `practice` (0 to 100) and `impact` (points of reward) of each category, with intervals.
     `behaviorPatterns`: at most `scoringLimit` of `patternsTotal` behaviours, each compared within the same task, with the raw one
     beside it, its `status`, and `examples` that cite job and steps. `model`: how well behaviours predict reward;
-    `steps`: curves over training steps; `provenance`: what it takes to get the same again. All fields: docs/concepts/behaviour-reward-model.md.
+    `steps`: curves over training steps; `provenance`: what it takes to get the same again. All fields:
+    docs/concepts/behaviour-reward-model.md.
     """
 
     uid: str

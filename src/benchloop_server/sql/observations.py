@@ -82,7 +82,7 @@ def unobserved(
 
 def count_unobserved(connection: Connection, workspace_id: str, group_id: str, *, version: str) -> int:
     """How many jobs with a trajectory were not observed by this catalogue."""
-    return connection.execute(_unobserved([func.count()], workspace_id, group_id, version)).scalar_one()
+    return int(connection.execute(_unobserved([func.count()], workspace_id, group_id, version)).scalar_one())
 
 
 def _unobserved(columns: list[Any], workspace_id: str, group_id: str, version: str) -> Select[Any]:
