@@ -1,7 +1,7 @@
 """The result of a study: what was compared with what, how sure it is, and what could not have been seen.
 
-Estimates are in points of reward between 0 and 1: an effect of −0.12 means that, within the same task, attempts that show the behaviour have
-12 points less reward than those that do not. Intervals are 95 % unless `Provenance.level` says otherwise. None means unknown, never 0.
+Estimates are in points of reward between 0 and 1: an effect of −0.12 means that, within the same task, attempts that show the behaviour
+have 12 points less reward than those that do not. Intervals are 95 % unless `Provenance.level` says otherwise. None means unknown, never 0.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Example(Struct, frozen=True, kw_only=True):
 
 
 class Landmark(Struct, frozen=True, kw_only=True):
-    """The effect of the behaviour within the first `steps` steps, among the `jobs` that ran longer: a reaction to failing is not its cause."""
+    """The effect of the behaviour within the first `steps` steps, among the `jobs` that ran longer: what reacts to failing is no cause."""
 
     steps: int
     jobs: int
