@@ -1,4 +1,4 @@
-"""Behaviour tasks before the analysis: the steps of a group, tasks that are made once, and what cannot be asked."""
+"""Behaviour tasks as they are asked for: the steps of a group, tasks that are made once, cancelled, and what cannot be asked."""
 
 from __future__ import annotations
 
@@ -53,19 +53,16 @@ def test_a_task_is_shown_everywhere_as_it_was_asked_for(served: Served) -> None:
     status, made = ask(served, steps=[20, 10, 20], sampleSize=512)
     assert status == 200
     assert {**made, "uid": "", "created_at": ""} == {
-        "uid": "", "group_id": "g1", "status": "not_analysed", "steps": [10, 20], "samplingMode": "step", "sampleSize": 512,
+        "uid": "", "group_id": "g1", "status": "queued", "steps": [10, 20], "samplingMode": "step", "sampleSize": 512,
         "scoringLimit": 32, "progress": {"done": None, "total": None}, "created_at": "", "created_by": "admin",
+        "finished_at": None, "error": None,
     }  # fmt: skip
     assert read(served, f"tasks/{made['uid']}") == made
     assert read(served, "tasks?group_id=g1") == {"group_id": "g1", "total": 1, "tasks": [made]}
     assert read(served, f"tasks/{made['uid']}/analysis") == {
-        "uid": made["uid"],
-        "status": "not_analysed",
-        "summary": None,
-        "categoryScores": [],
-        "behaviorPatterns": [],
-        "samplingMode": "step",
-    }
+        "uid": made["uid"], "status": "queued", "summary": None, "summaryData": None, "categoryScores": [], "behaviorPatterns": [],
+        "patternsTotal": None, "model": None, "steps": None, "provenance": None, "samplingMode": "step", "error": None,
+    }  # fmt: skip
 
 
 def test_equal_wishes_over_equal_data_are_one_task(served: Served) -> None:
@@ -93,6 +90,17 @@ def test_a_task_that_failed_is_not_given_again(served: Served) -> None:
     with served.services.db.write() as connection:
         connection.execute(update(behaviour_tasks).values(state="failed", live_key=None))
     assert ask(served, steps=[10])[1]["uid"] != first[1]["uid"]
+
+
+def test_a_task_is_cancelled_once_and_may_be_asked_for_again(served: Served) -> None:
+    stepped(served)
+    first = ask(served, steps=[10])[1]
+    path = f"/openapi/behavior/tasks/{first['uid']}/cancel"
+    answers = [json.loads(served.request("POST", path).data) for _ in range(2)]
+    assert answers[0] == answers[1] == read(served, f"tasks/{first['uid']}")
+    assert (answers[0]["status"], answers[0]["finished_at"] is None) == ("cancelled", False)
+    assert ask(served, steps=[10])[1]["uid"] != first["uid"]
+    assert served.request("POST", "/openapi/behavior/tasks/none/cancel").status == 404
 
 
 def test_a_group_without_steps_is_looked_at_whole(served: Served) -> None:

@@ -1,4 +1,4 @@
-"""What a study of behaviour found, as a person reads it: the comparison within tasks with the raw one beside it, then the summary."""
+"""What a study of behaviour found, as a person reads it: the summary, and the comparison within tasks with the raw one beside it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from benchloop_client.cli.table import Cell, Table
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _HEADS = ("behaviour", "within the task", "95 % interval", "pooled", "tasks", "q", "status")
 _EXAMPLES = 3
+_NEVER = "not_applicable"
+_MORE = "Points are hundredths of reward. The whole summary, model and categories: --format json."
 
 Found = Mapping[str, Any]
 
@@ -36,14 +38,23 @@ def render_line(line: bytes, *, width: int, colour: bool) -> Iterator[bytes]:
 def render(title: str, patterns: Sequence[Found], summary: str, *, width: int, colour: bool) -> Iterator[bytes]:
     """All lines about one result; its table is at most `width` columns wide. `patterns` are records as in `behaviorPatterns`."""
     yield _line(f"{_BOLD}{tty.plain(title)}{_PLAIN}" if colour else tty.plain(title))
+    yield from (_line(tty.plain(text)) for text in _lead(summary))
     if patterns:
-        yield b"\n"
-        yield from Table(_HEADS, lambda: map(_row, patterns), width=width).text(colour=colour)
-        yield b"\n"
+        shown = [pattern for pattern in patterns if pattern.get("status") != _NEVER]
+        yield from Table(_HEADS, lambda: map(_row, shown), width=width).text(colour=colour)
+        if len(shown) < len(patterns):
+            yield _line(f"{len(patterns) - len(shown)} more never applied, or never differed.")
         yield from (_line(text) for text in _cited(patterns))
-    yield b"\n"
+        yield _line(_MORE)
+
+
+def _lead(summary: str) -> Iterator[str]:
+    """What stands before the first part with a heading of its own, without the title."""
     for text in summary.splitlines():
-        yield _line(tty.plain(text))
+        if text.startswith("## "):
+            return
+        if not text.startswith("# "):
+            yield text.replace("**", "").replace("`", "")
 
 
 def _row(pattern: Found) -> list[Cell]:
