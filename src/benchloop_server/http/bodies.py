@@ -64,6 +64,10 @@ def respond(request: AnyRequest, body: Body) -> Response[Any]:
     headers |= {"content-length": str(stop - start), "content-type": body.media_type}  # the handler's own type would win over `media_type`
     chunks = body.open(start, stop)
     first = next(chunks, b"")
+    if len(first) == stop - start:
+        # All of it is here: as a stream it would cost more in changes of threads than everything else together.
+        _close(chunks)
+        return Response(first, status_code=status, headers=headers, media_type=body.media_type)
     stream = _in_threads(chain([first], chunks), chunks, _limiter(request))
     return Stream(stream, status_code=status, headers=headers, media_type=body.media_type)
 

@@ -4,7 +4,7 @@ a body.
 
 from __future__ import annotations
 
-import secrets
+import random
 import time
 from typing import Any
 
@@ -17,6 +17,8 @@ from benchloop_server.http.digests import Sealing, compared
 #: Set in the scope of a GET that was asked as HEAD: nobody will see its body, so that it need not be made.
 HEAD = "benchloop_head"
 
+#: Ids need to differ, not to be secret: asking the system for each would make the event loop wait for its turn among the threads.
+_dice = random.Random(random.SystemRandom().getrandbits(128))
 _log = structlog.get_logger("benchloop_server.access")
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -38,7 +40,7 @@ class Frame:
         if scope["type"] != ScopeType.HTTP:
             await self.app(scope, receive, send)
             return
-        request_id = secrets.token_hex(8)
+        request_id = f"{_dice.getrandbits(64):016x}"
         scope["benchloop_request_id"] = request_id  # type: ignore[typeddict-unknown-key]
         record: dict[str, Any] = {"status": 0, "bytes": 0}
         sent = send if scope["method"] == "HEAD" else Sealing(send)

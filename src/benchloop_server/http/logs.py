@@ -51,6 +51,16 @@ class _NotOurShutdown(logging.Filter):
         return not cut_off and "timeout graceful shutdown exceeded" not in record.msg
 
 
+class _Rotating(RotatingFileHandler):
+    """As its base, which looks the file up twice for every line."""
+
+    def shouldRollover(self, record: logging.LogRecord) -> bool:  # noqa: N802 - the name of the base class
+        """Whether the line does not fit in the file any more."""
+        if self.stream is None:
+            self.stream = self._open()
+        return self.stream.tell() > 0 and self.stream.tell() + len(self.format(record)) + 1 >= self.maxBytes
+
+
 def _only_warnings_to_standard_error() -> None:
     for handler in logging.getLogger().handlers:
         handler.setLevel(max(logging.getLogger().level, logging.WARNING))
@@ -63,7 +73,7 @@ def _access_handler(access: Path | str) -> logging.Handler:
         return logging.StreamHandler()
     path = Path(access)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return RotatingFileHandler(path, maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8", delay=True)
+    return _Rotating(path, maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8", delay=True)
 
 
 def _attach(logger: logging.Logger, handler: logging.Handler, level: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, insert, or_, select, update
 
 from benchloop_server.kit.principal import Principal
 from benchloop_server.sql.tables import keys, users, workspaces
@@ -28,19 +29,26 @@ class KeyRow:
 _SHOWN = [keys.c[name] for name in KeyRow.__slots__]
 
 
+def _alive(which: ColumnElement[bool]) -> Select[Any]:
+    alive = (keys.c.revoked_at.is_(None), or_(keys.c.expires_at.is_(None), keys.c.expires_at > bindparam("now")))
+    return select(keys.c.workspace_id, keys.c.user, keys.c.key_id, keys.c.scopes).where(which, *alive)
+
+
+#: Made once: every request asks one of these, and making a statement costs more than the answer.
+_BY_HASH, _BY_ID = _alive(keys.c.hash == bindparam("digest")), _alive(keys.c.key_id == bindparam("id"))
+
+
 def principal_by_hash(connection: Connection, digest: str, *, now: int) -> Principal | None:
     """Whose key this is; None when it is unknown, revoked or past its end."""
-    return _alive(connection, keys.c.hash == digest, now=now)
+    return _principal(connection.execute(_BY_HASH, {"digest": digest, "now": now}).one_or_none())
 
 
 def principal_by_id(connection: Connection, key_id: str, *, now: int) -> Principal | None:
     """As `principal_by_hash`, by the key's id."""
-    return _alive(connection, keys.c.key_id == key_id, now=now)
+    return _principal(connection.execute(_BY_ID, {"id": key_id, "now": now}).one_or_none())
 
 
-def _alive(connection: Connection, which: ColumnElement[bool], *, now: int) -> Principal | None:
-    alive = (keys.c.revoked_at.is_(None), or_(keys.c.expires_at.is_(None), keys.c.expires_at > now))
-    row = connection.execute(select(keys).where(which, *alive)).one_or_none()
+def _principal(row: Row[Any] | None) -> Principal | None:
     if row is None:
         return None
     return Principal(workspace_id=row.workspace_id, user=row.user, key_id=row.key_id, scopes=frozenset(row.scopes.split(",")))

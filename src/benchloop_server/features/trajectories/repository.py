@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, select
+from sqlalchemy import Connection, Row, Select, and_, bindparam, select
 
 from benchloop_server.kit.principal import Principal
 from benchloop_server.sql.identities import IDENTITY
@@ -14,15 +14,7 @@ from benchloop_server.sql.tables import job_media, jobs, uploads
 
 def trajectory(connection: Connection, principal: Principal, job_id: str) -> Row[Any] | None:
     """(sha256, document_bytes, `IDENTITY`, `PLACE`) of the job's trajectory: nulls for a job without, None without a job."""
-    joined = jobs.outerjoin(uploads, _upload_of(jobs.c.workspace_id, "trajectory", jobs.c.trajectory_sha256))
-    columns: list[Any] = [
-        jobs.c.trajectory_sha256.label("sha256"),
-        jobs.c.trajectory_bytes.label("document_bytes"),
-        *IDENTITY,
-        *PLACE,
-    ]
-    mine = (jobs.c.workspace_id == principal.workspace_id, jobs.c.job_id == job_id)
-    return connection.execute(select(*columns).select_from(joined).where(*mine)).one_or_none()
+    return connection.execute(_TRAJECTORY, {"workspace": principal.workspace_id, "job": job_id}).one_or_none()
 
 
 def media(connection: Connection, principal: Principal, job_id: str, *, sha256: str, name: str) -> Row[Any] | None:
@@ -36,3 +28,19 @@ def media(connection: Connection, principal: Principal, job_id: str, *, sha256: 
 
 def _upload_of(workspace: Any, kind: str, sha256: Any) -> Any:
     return and_(uploads.c.workspace_id == workspace, uploads.c.kind == kind, uploads.c.sha256 == sha256)
+
+
+def _trajectory() -> Select[Any]:
+    joined = jobs.outerjoin(uploads, _upload_of(jobs.c.workspace_id, "trajectory", jobs.c.trajectory_sha256))
+    columns: list[Any] = [
+        jobs.c.trajectory_sha256.label("sha256"),
+        jobs.c.trajectory_bytes.label("document_bytes"),
+        *IDENTITY,
+        *PLACE,
+    ]
+    mine = (jobs.c.workspace_id == bindparam("workspace"), jobs.c.job_id == bindparam("job"))
+    return select(*columns).select_from(joined).where(*mine)
+
+
+#: Made once: a statement costs more to make than to run.
+_TRAJECTORY = _trajectory()
