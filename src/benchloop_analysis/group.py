@@ -39,7 +39,9 @@ from benchloop_analysis.signatures import SignatureTable
 
 #: Above this share of unknown reasons the report says that the rules do not fit the group.
 UNKNOWN_NOTICE = 0.15
-ROWS, SIGNATURE_ROWS = 1_000, 200
+#: Rows of a table, error signatures and notes on tasks in a report, so that it stays below a megabyte whatever the group; each list says how
+#: many there are in all.
+ROWS, SIGNATURE_ROWS, NOTES = 500, 100, 50
 _REASONS_IN_A_ROW = 5
 _SEPARATOR = "\0"
 _NO_KEY = "(not recorded)"
@@ -155,6 +157,7 @@ class GroupFold:
         failed = sum(tally.jobs for tally in state.labels.values())
         unknown = sum(tally.jobs for label, tally in state.labels.items() if label.partition("/")[0] == UNKNOWN)
         signatures = state.signatures.ranked(SIGNATURE_ROWS)
+        notes, n_notes = group_findings.task_notes(state.tasks.values(), NOTES)
         notices = tuple(self._notices(Rate.of_counts(unknown, failed), outcomes.jobs if present is None else present))
         return GroupReport(
             group_id=self.group.group_id,
@@ -180,7 +183,8 @@ class GroupFold:
                 *found_signals(state.signals, outcomes.ended, signal_words()),
                 *group_findings.same_error(signatures.rows, outcomes.jobs),
             ),
-            task_notes=tuple(group_findings.task_notes(state.tasks.values())),
+            task_notes=notes,
+            task_notes_total=n_notes,
             signatures=signatures,
             wasted_steps=sum(tally.wasted_steps for tally in state.labels.values()),
             wasted_seconds=sum(tally.wasted_seconds for tally in state.labels.values()),
@@ -207,7 +211,7 @@ class GroupFold:
                 "the rules do not fit this benchmark: add rules of your own with --rules."
             )
         if len({version.partition(JUDGED)[0] for version in self._state.versions}) > 1:
-            yield "The jobs were judged by different versions of the rules; analyse the group again to compare them."
+            yield "The jobs were judged by different versions of the rules; `bl report trigger --include-passed` has all of them judged anew."
 
 
 @cache

@@ -12,7 +12,6 @@ from benchloop_analysis.records import FaultSide, Tier
 
 #: From how many jobs on something is systemic.
 JOBS = 3
-_NOTES = 50
 _SAME_ERRORS = 5
 _TESTS_NAMED = 3
 _SIDES: tuple[FaultSide, ...] = ("grader", "environment", "harness", "model_api", "task")
@@ -64,15 +63,15 @@ def _same_error(row: ErrorSignature, jobs: int) -> Finding:
     )
 
 
-def task_notes(tasks: Iterable[Attempts]) -> list[TaskNote]:
-    """Tasks whose grading looks wrong, at most fifty."""
+def task_notes(tasks: Iterable[Attempts], most: int) -> tuple[tuple[TaskNote, ...], int]:
+    """Tasks whose grading looks wrong, the first `most` of them, and how many there are in all."""
     found: list[TaskNote] = []
+    total = 0
     for task in tasks:
-        found += _flaky(task)
-        found += _defect(task)
-        if len(found) >= _NOTES:
-            return found[:_NOTES]
-    return found
+        notes = [*_flaky(task), *_defect(task)]
+        total += len(notes)
+        found += notes[: max(0, most - len(found))]
+    return tuple(found), total
 
 
 def _flaky(task: Attempts) -> list[TaskNote]:

@@ -148,7 +148,7 @@ class JudgeSummary(Struct, frozen=True, kw_only=True):
 class GroupReport(Struct, frozen=True, kw_only=True):
     """All that the analysis says about a group. `headline` states the pass rate both ways. `method` names how intervals were made.
 
-    `judge` is None where no model was asked.
+    Lists are bounded and say how many there are in all. `judge` is None where no model was asked.
     """
 
     group_id: str
@@ -171,6 +171,7 @@ class GroupReport(Struct, frozen=True, kw_only=True):
     by_step: Rows
     findings: tuple[Finding, ...]
     task_notes: tuple[TaskNote, ...]
+    task_notes_total: int
     signatures: Signatures
     wasted_steps: int
     wasted_seconds: float

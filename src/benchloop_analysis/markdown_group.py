@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from benchloop_analysis import words
-from benchloop_analysis.group_records import Example, Finding, GroupReport, JudgeSummary, Rewards, Row, Rows, Signatures, TaskNote
+from benchloop_analysis.group_records import Example, Finding, GroupReport, JudgeSummary, Rewards, Row, Signatures, TaskNote
 from benchloop_analysis.intervals import PassAtK, Rate
 from benchloop_analysis.markdown import bullets, cell, code, inline, joined, table
 
@@ -23,7 +23,7 @@ def group_markdown(report: GroupReport) -> str:
             *_rewards(report),
             *_findings(report.findings),
             *_reasons(report),
-            *_notes(report.task_notes),
+            *_notes(report.task_notes, report.task_notes_total),
             *_pass_at_k(report.pass_at_k),
             *_parts(report),
             *_signatures(report.signatures),
@@ -76,7 +76,7 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
         return
     yield "## What concerns several jobs at once"
     yield bullets(map(_finding, findings[:_FINDINGS]))
-    yield from _more(len(findings) - _FINDINGS)
+    yield from _more(len(findings), _FINDINGS, len(findings))
 
 
 def _finding(finding: Finding) -> str:
@@ -118,12 +118,12 @@ def _cost(seconds: float) -> str:
     return words.duration(seconds) if seconds else "–"
 
 
-def _notes(notes: Sequence[TaskNote]) -> Iterator[str]:
+def _notes(notes: Sequence[TaskNote], total: int) -> Iterator[str]:
     if not notes:
         return
     yield "## Tasks to look at"
     yield bullets(f"Task {code(note.task_id)} ({code(note.sub_fail_reason)}): {inline(note.says)}" for note in notes[:_NOTES])
-    yield from _more(len(notes) - _NOTES)
+    yield from _more(total, _NOTES, len(notes))
 
 
 def _pass_at_k(rates: Sequence[PassAtK]) -> Iterator[str]:
@@ -142,11 +142,7 @@ def _parts(report: GroupReport) -> Iterator[str]:
             yield f"## By {name}"
             heads = (name.capitalize(), "Jobs", "Passed", "Passed, valid only", "Invalid", "Most frequent reasons")
             yield table(heads, map(_row, rows.rows[:_ROWS]))
-            yield from _more(_left(rows))
-
-
-def _left(rows: Rows) -> int:
-    return rows.total - min(_ROWS, len(rows.rows))
+            yield from _more(rows.total, _ROWS, len(rows.rows))
 
 
 def _row(row: Row) -> tuple[str, ...]:
@@ -184,7 +180,7 @@ def _signatures(signatures: Signatures) -> Iterator[str]:
         for row in signatures.rows[:_SIGNATURES]
     ]
     yield table(("Tool", "Error", "Jobs", "Times", "Time spent", "First seen", "For example"), rows)
-    yield from _more(signatures.total - _SIGNATURES)
+    yield from _more(signatures.total, _SIGNATURES, len(signatures.rows))
     if signatures.dropped:
         yield f"{signatures.dropped:,} rare errors were left out on the way."
 
@@ -209,9 +205,11 @@ def _judge(judge: JudgeSummary | None) -> Iterator[str]:
     yield f"Cost: {judge.cost_usd:.4f} USD."
 
 
-def _more(count: int) -> Iterator[str]:
-    if count > 0:
-        yield f"{count:,} more in the JSON report."
+def _more(total: int, shown: int, kept: int) -> Iterator[str]:
+    """How many are not shown here, and how many not in the JSON report either."""
+    if total > shown:
+        told = f", {total - kept:,} not even there: `bl tasks get` and `bl jobs get` list everything" if total > kept else ""
+        yield f"{total - shown:,} more: {kept - min(shown, kept):,} in the JSON report{told}."
 
 
 def _words(report: GroupReport) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,28 @@ def test_a_verdict_on_older_content_is_not_kept(served: Served) -> None:
         assert client.job("a")["outcome"] == "passed" and client.job("a")["fail_reason"] is None
 
 
+def test_include_passed_says_about_which_jobs_a_request_is(served: Served) -> None:
+    """After a change of the rules the jobs that did not pass are judged anew, and with `include_passed` all of them."""
+    _push(served, "lost", "broken")
+    _push(served, "won", reward=1.0)
+    work_off(served.services)
+    before = _judged(served)
+    served.use(dataclasses.replace(served.services, rules=Rules((("ours.yaml", RULES),))))
+    with _client(served) as client:
+        asked = client.trigger_group_report("g1")
+        assert (asked["include_passed"], asked["jobs"]) == (False, 2)
+        work_off(served.services)
+        after = _judged(served)
+        assert after["won"] == before["won"] and all(after[name] > before[name] for name in ("lost", "broken"))
+        assert client.job_report("won")["status"] == client.group_report("g1")["status"] == "succeeded"
+        assert any("different versions" in notice for notice in client.group_report("g1")["report"]["notices"])
+        everything = client.trigger_group_report("g1", include_passed=True)
+        assert (everything["include_passed"], everything["jobs"]) == (True, 3)
+        work_off(served.services)
+        assert _judged(served)["won"] > before["won"] and _judged(served)["lost"] == after["lost"]
+        assert not any("different versions" in notice for notice in client.group_report("g1")["report"]["notices"])
+
+
 def test_further_attempts_have_the_failed_ones_of_their_task_judged_again(served: Served) -> None:
     """A passing attempt turns up: the failed one is compared with it now; attempts at other tasks stay as they are."""
     own = {"document": document("a", "g1", text="one"), "archive": archive(TESTS)}
@@ -260,8 +283,8 @@ def test_other_rules_are_applied_when_somebody_asks(tmp_path: Path) -> None:
         work_off(served.services)
         assert "ours-1" in client.job_report("b")["ruleset_version"]
         assert _judged(served)["a"] == before["a"]
-        first = client.trigger_group_report("g1")
-        assert first["status"] == "queued" and client.trigger_group_report("g1") == first
+        first = client.trigger_group_report("g1", include_passed=True)
+        assert first["status"] == "queued" and client.trigger_group_report("g1", include_passed=True) == first
         work_off(served.services)
         assert _judged(served)["a"] > before["a"]
         assert list(client.group_report("g1")["report"]["ruleset_versions"]) == [client.job_report("a")["ruleset_version"]]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 else:
     actions = lazy("benchloop_client.actions.reports")
 
-_PASSED = "With -g: look at the jobs that passed too."
+_PASSED = "With -g: have the jobs that passed looked at anew, too."
 
 
 def add(resource: click.Group, kind: Callable[[], actions.Kind]) -> None:

@@ -133,7 +133,9 @@ class JobTrigger(Sent, frozen=True, kw_only=True):
 
 
 class GroupTrigger(Sent, frozen=True, kw_only=True):
-    """Body of E20 and E24. `include_passed` is kept with the request; jobs that passed are looked at in any case."""
+    """Body of E20 and E24. Every job has a verdict from its push on. Without `include_passed` the request is about the jobs that did not
+    pass: only their verdicts are made anew, where the rules changed or something failed; with it, those of all jobs are.
+    """
 
     include_passed: bool = False
 
@@ -150,12 +152,13 @@ class JobTriggered(Record, frozen=True, kw_only=True):
 
 
 class GroupTriggered(Record, frozen=True, kw_only=True):
-    """Answer of E20 and E24: the request as it is kept, with the time at which it was first made."""
+    """Answer of E20 and E24: the request as it is kept, with the time at which it was first made. `jobs`: how many it is about now."""
 
     group_id: str
     kind: Kind
     status: str
     include_passed: bool
+    jobs: int | None = None
     requested_at: str
     requested_by: str | None
 

@@ -37,7 +37,7 @@ class Analysis(Connected):
         return self._triggered(REPORT, Wish(jobs=(job_id,)), wait)
 
     def trigger_group_report(self, group_id: str, *, include_passed: bool = False, wait: float | None = None) -> Record:
-        """Ask for the report of a group; `include_passed`: jobs that passed are looked at too."""
+        """Ask for the report of a group; `include_passed`: jobs that passed are looked at anew, too."""
         return self._triggered(REPORT, Wish(groups=(group_id,), include_passed=include_passed), wait)
 
     def job_rsi(self, job_id: str) -> Record:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from benchloop_analysis.group import GroupFold
 from benchloop_analysis.group_records import GroupFacts, GroupReport
+from benchloop_analysis.markdown_group import group_markdown
 from benchloop_analysis.records import Facts, JobAnalysis, Signal
 from tests.unit.analysis.made import evidence, facts, job, label, report_of_tests, signature
 
@@ -189,3 +191,19 @@ def test_what_is_kept_does_not_grow_with_the_jobs() -> None:
         return len(folded.state())
 
     assert kept(8_000) < 1.3 * kept(4_000)
+
+
+def test_a_report_stays_small_whatever_the_group_and_says_what_it_leaves_out() -> None:
+    folded = GroupFold(GROUP)
+    for number in range(6_000):
+        name = f"a-task-with-a-name-of-usual-length-{number // 3}"
+        tests = report_of_tests("tests/test_outputs.py::test_the_same_thing")
+        found = job(number, "agent_process", "no_action", signatures=(signature(f"error number {number} of many"),), tests=tests)
+        folded.add(found, facts(name, agent=f"agent-{number}", model=f"model-{number}", step=number // 3))
+    made = folded.report(present=6_000)
+    raw, text = msgspec.json.encode(made), group_markdown(made)
+    assert len(raw) < 2_000_000 and len(text) < 60_000
+    assert (made.by_task.total, made.by_task.left_out, len(made.by_task.rows)) == (2_000, 1_500, 500)
+    assert made.task_notes_total > len(made.task_notes) == 50
+    assert made.signatures.total + made.signatures.dropped == 6_000 and len(made.signatures.rows) == 100
+    assert "1,970 more: 470 in the JSON report, 1,500 not even there: `bl tasks get` and `bl jobs get` list everything." in text

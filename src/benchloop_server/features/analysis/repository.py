@@ -96,6 +96,20 @@ class NewVerdict:
     observation: Observation | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Which:
+    """The jobs of a group that somebody asks about: one, or all, or (without `passed`) those that did not pass."""
+
+    job_id: str | None = None
+    passed: bool = True
+
+    def where(self) -> list[ColumnElement[bool]]:
+        """The condition on `jobs`."""
+        if self.job_id is not None:
+            return [jobs.c.job_id == self.job_id]
+        return [] if self.passed else [func.coalesce(~_PASSED, True)]
+
+
 # ---- what is to be done -------------------------------------------------------------------------------------------------------------
 
 
@@ -105,12 +119,17 @@ def want(connection: Connection, workspace_id: str, group_id: str) -> None:
     connection.execute(_INSERT[connection.dialect.name](group_reports).values(row).on_conflict_do_nothing())
 
 
-def make_stale(connection: Connection, workspace_id: str, group_id: str, *, job_id: str | None, rules_digest: str) -> int:
-    """Have verdicts that were made by other rules, or failed, made again; of one job, or of the whole group. Returns how many."""
-    mine = [jobs.c.workspace_id == workspace_id, jobs.c.group_id == group_id, *([] if job_id is None else [jobs.c.job_id == job_id])]
+def make_stale(connection: Connection, workspace_id: str, group_id: str, *, which: Which, rules_digest: str) -> int:
+    """Have the verdicts on these jobs that were made by other rules, or failed, made again. Returns how many."""
     outdated = or_(verdicts.c.rules_digest != rules_digest, verdicts.c.error.is_not(None))
-    these = (verdicts.c.workspace_id == workspace_id, verdicts.c.job_id.in_(select(jobs.c.job_id).where(*mine)))
+    mine = select(jobs.c.job_id).where(*_of_group(workspace_id, group_id), *which.where())
+    these = (verdicts.c.workspace_id == workspace_id, verdicts.c.job_id.in_(mine))
     return connection.execute(update(verdicts).where(*these, outdated, ~verdicts.c.stale).values(stale=True)).rowcount
+
+
+def count(connection: Connection, workspace_id: str, group_id: str, *, which: Which) -> int:
+    """How many jobs these are."""
+    return connection.execute(select(func.count()).select_from(jobs).where(*_of_group(workspace_id, group_id), *which.where())).scalar_one()
 
 
 def has_to_do(connection: Connection, workspace_id: str, group_id: str) -> bool:

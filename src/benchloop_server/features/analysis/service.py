@@ -10,6 +10,7 @@ import msgspec
 from benchloop_client.contract.analysis import FAILED, NOT_ANALYSED, QUEUED, RUNNING, SUCCEEDED
 from benchloop_client.contract.compression import decode
 from benchloop_server.features.analysis import repository
+from benchloop_server.features.analysis.repository import Which as Which
 from benchloop_server.kit.db import Connection
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
@@ -47,16 +48,17 @@ def after_push(connection: Connection, principal: Principal, *, group_id: str, n
     _enqueue(connection, principal, group_id, rank=_RANK, due_at=now + _QUIET, now=now)
 
 
-def want(connection: Connection, principal: Principal, group_id: str, *, job_id: str | None, services: Services) -> None:
-    """Have the job, or every job of the group, judged by the present rules and judge, if that is not so. The caller holds the group."""
+def want(connection: Connection, principal: Principal, group_id: str, *, which: Which, services: Services) -> int:
+    """Have these jobs judged by the present rules and judge, where that is not so; returns how many they are. The caller holds the group."""
     workspace_id, rules_digest, now = principal.workspace_id, services.rules.digest, services.clock()
     repository.want(connection, workspace_id, group_id)
-    repository.make_stale(connection, workspace_id, group_id, job_id=job_id, rules_digest=rules_digest)
+    repository.make_stale(connection, workspace_id, group_id, which=which, rules_digest=rules_digest)
     judging = services.judging
     unsure = judging is not None and repository.count_unsure(connection, workspace_id, group_id, judge_digest=judging.digest) > 0
     made = _is_made(connection, principal, group_id, rules_digest)
     if unsure or not made or repository.has_to_do(connection, workspace_id, group_id):
         _enqueue(connection, principal, group_id, rank=_ASKED_RANK, due_at=now, now=now)
+    return repository.count(connection, workspace_id, group_id, which=which)
 
 
 def job(connection: Connection, principal: Principal, *, group_id: str, job_id: str) -> Found:

@@ -97,7 +97,7 @@ def want_of_job(services: Services, principal: Principal, job_id: str, *, kind: 
         fingerprint = jobs.find(connection, principal, job_id).fingerprint
         wish = _wish(kind, group_id, job_id=job_id, include_passed=None, data_digest=f"{fingerprint}+{rules}")
         row = _kept(connection, principal, wish, now=services.clock())
-        analysis.want(connection, principal, group_id, job_id=job_id, services=services)
+        analysis.want(connection, principal, group_id, which=analysis.Which(job_id), services=services)
         status = analysis.job(connection, principal, group_id=group_id, job_id=job_id).status
     return JobTriggered(job_id=job_id, status=status, **_answer(row))
 
@@ -110,9 +110,9 @@ def want_of_group(services: Services, principal: Principal, group_id: str, *, ki
         data_digest = jobs.digest(connection, principal, JobFilter(group_id=group_id))
         wish = _wish(kind, group_id, job_id=None, include_passed=include_passed, data_digest=f"{data_digest}+{rules}")
         row = _kept(connection, principal, wish, now=services.clock())
-        analysis.want(connection, principal, group_id, job_id=None, services=services)
+        n_jobs = analysis.want(connection, principal, group_id, which=analysis.Which(passed=include_passed), services=services)
         status = analysis.group(connection, principal, group_id).status
-    return GroupTriggered(group_id=group_id, status=status, **_answer(row))
+    return GroupTriggered(group_id=group_id, status=status, jobs=n_jobs, **_answer(row))
 
 
 def _of_job(services: Services, principal: Principal, job_id: str) -> Found:
