@@ -12,7 +12,7 @@ from typing import Any
 
 import urllib3
 
-_SMALL_EVERY, _LOOK_EVERY = 0.1, 1.0
+_SMALL_EVERY, _LOOK_EVERY, _BEFORE = 0.1, 1.0, 10.0
 _KIB = 1024
 
 
@@ -23,7 +23,17 @@ class Seen:
     latencies: list[float] = field(default_factory=list)
     peaks: dict[str, int] = field(default_factory=dict)
     together: int = 0
-    cpu_seconds: float = 0.0
+    cpu: dict[int, float] = field(default_factory=dict)
+    hands: set[int] = field(default_factory=set)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor time of all processes together."""
+        return sum(self.cpu.values())
+
+    def hands_cpu(self) -> list[float]:
+        """Processor time of each process that computes, the busiest first."""
+        return sorted((self.cpu.get(pid, 0.0) for pid in self.hands), reverse=True)
 
     def latency(self, share: float) -> float:
         """The quantile of the small requests, in seconds."""
@@ -38,6 +48,7 @@ class Reanalysis:
     jobs: int
     seconds: float
     triggered: float
+    before: Seen
     seen: Seen
 
     def line(self) -> str:
@@ -48,7 +59,9 @@ class Reanalysis:
             f"{self.jobs:,} jobs in {self.seconds:.0f} s ({self.jobs / self.seconds:.0f} a second, {busy:.2f} cores busy); asking took "
             f"{self.triggered:.2f} s; peaks: {peaks}, all together {self.seen.together / 1e6:.0f} MB; {len(self.seen.latencies):,} small "
             f"requests: p50 {self.seen.latency(0.5) * 1000:.1f} ms, p99 {self.seen.latency(0.99) * 1000:.1f} ms, "
-            f"slowest {self.seen.latency(1.0) * 1000:.0f} ms"
+            f"slowest {self.seen.latency(1.0) * 1000:.0f} ms; before: p50 {self.before.latency(0.5) * 1000:.1f} ms, "
+            f"p99 {self.before.latency(0.99) * 1000:.1f} ms; processor seconds of those that compute: "
+            f"{', '.join(f'{one:.0f}' for one in self.seen.hands_cpu())}"
         )
 
 
@@ -71,6 +84,8 @@ def reanalysed(asking: Asking, pid: int, group_id: str, *, within: float) -> Rea
     """Have the group analysed again by the server of process `pid`, whose rules must have changed, and wait. Raises `TimeoutError`."""
     first = asking.json("GET", f"/openapi/jobs?group_id={group_id}&page=1&page_size=1")
     job_id = first["jobs"][0]["job_id"]
+    with watched(asking, pid, job_id) as before:
+        time.sleep(_BEFORE)
     began = time.monotonic()
     asking.json("POST", f"/openapi/groups/{group_id}/report/trigger", include_passed=True)
     triggered = time.monotonic() - began
@@ -80,7 +95,7 @@ def reanalysed(asking: Asking, pid: int, group_id: str, *, within: float) -> Rea
                 raise TimeoutError(f"{group_id} was not analysed within {within:.0f} s")
             time.sleep(_LOOK_EVERY)
         seconds = time.monotonic() - began
-    return Reanalysis(first["total"], seconds, triggered, seen)
+    return Reanalysis(first["total"], seconds, triggered, before, seen)
 
 
 @contextmanager
@@ -109,7 +124,6 @@ def _request(asking: Asking, job_id: str, seen: Seen, ended: threading.Event) ->
 
 
 def _look(pid: int, seen: Seen, ended: threading.Event) -> None:
-    used: dict[int, float] = {}
     before: dict[int, float] = {}
     while not ended.wait(_LOOK_EVERY):
         sizes: dict[str, int] = {}
@@ -122,11 +136,12 @@ def _look(pid: int, seen: Seen, ended: threading.Event) -> None:
             sizes[role] = max(sizes.get(role, 0), size)
             together += size
             before.setdefault(one, cpu)
-            used[one] = cpu - before[one]
+            seen.cpu[one] = cpu - before[one]
+            if role == "hand":
+                seen.hands.add(one)
         for role, size in sizes.items():
             seen.peaks[role] = max(seen.peaks.get(role, 0), size)
         seen.together = max(seen.together, together)
-        seen.cpu_seconds = sum(used.values())
 
 
 def family(pid: int) -> list[tuple[int, str]]:

@@ -39,8 +39,8 @@ from benchloop_analysis.signatures import SignatureTable
 
 #: Above this share of unknown reasons the report says that the rules do not fit the group.
 UNKNOWN_NOTICE = 0.15
-#: Rows of a table, error signatures and notes on tasks in a report, so that it stays below a megabyte whatever the group; each list says how
-#: many there are in all.
+#: Rows of a table, error signatures and notes on tasks in a report, so that it stays below a megabyte whatever the group; each list says
+#: how many there are in all.
 ROWS, SIGNATURE_ROWS, NOTES = 500, 100, 50
 _REASONS_IN_A_ROW = 5
 _SEPARATOR = "\0"
@@ -211,7 +211,9 @@ class GroupFold:
                 "the rules do not fit this benchmark: add rules of your own with --rules."
             )
         if len({version.partition(JUDGED)[0] for version in self._state.versions}) > 1:
-            yield "The jobs were judged by different versions of the rules; `bl report trigger --include-passed` has all of them judged anew."
+            yield (
+                "The jobs were judged by different versions of the rules; `bl report trigger --include-passed` has all of them judged anew."
+            )
 
 
 @cache

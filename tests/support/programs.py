@@ -142,9 +142,10 @@ def wait_for(condition: Any, timeout: float = 20, what: str = "the condition") -
 class Server:
     """A real `benchloop-server` on a free port over a data folder; `stop`, `kill` and `start` again as a test needs."""
 
-    def __init__(self, data: Path, *options: str) -> None:
+    def __init__(self, data: Path, *options: str, **environ: str) -> None:
         self.data = data
         self.options = options
+        self.environ = environ
         self.origin = ""
         self.log: list[str] = []
         self._process: subprocess.Popen[str] | None = None
@@ -190,7 +191,7 @@ class Server:
         stream.close()
 
     def _env(self) -> dict[str, str]:
-        return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.data.parent), "LANG": "C.UTF-8"}
+        return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.data.parent), "LANG": "C.UTF-8", **self.environ}
 
     def key(self, name: str = "test", *, workspace: str = "default") -> str:
         """A fresh key, made in the database beside the server; `key_of_command` is the way of an operator, who waits longer."""
@@ -241,10 +242,15 @@ class Server:
         self._process = None
 
 
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @contextmanager
-def serving(data: Path, *options: str) -> Iterator[Server]:
-    """A real server for the length of a `with` block."""
-    server = Server(data, *options)
+def serving(data: Path, *options: str, **environ: str) -> Iterator[Server]:
+    """A real server for the length of a `with` block; `environ` are variables that it sees beside the usual ones."""
+    server = Server(data, *options, **environ)
     try:
         yield server.start()
     finally:

@@ -42,7 +42,8 @@ class JobReport(Record, frozen=True, kw_only=True):
 
     `reward_valid` is what the analysis says of the reward, null where nothing tells. `evidence` are places in the record with the words
     that stand there, `secondary` what else was seen, `wasted_seconds` null without times. `report` is all of it as `bl analyze -o`
-    writes it (docs/guides/why-did-it-fail.md). `opinion`: what a model made of it, null where none was asked. `error`: why there is none, where `status` is `failed`.
+    writes it (docs/guides/why-did-it-fail.md). `opinion`: what a model made of it, null where none was asked. `error`: why there is
+    none, where `status` is `failed`.
     """
 
     job_id: str

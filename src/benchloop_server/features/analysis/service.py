@@ -10,7 +10,6 @@ import msgspec
 from benchloop_client.contract.analysis import FAILED, NOT_ANALYSED, QUEUED, RUNNING, SUCCEEDED
 from benchloop_client.contract.compression import decode
 from benchloop_server.features.analysis import repository
-from benchloop_server.features.analysis.repository import Which as Which
 from benchloop_server.kit.db import Connection
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
@@ -18,6 +17,7 @@ from benchloop_server.sql import work
 from benchloop_server.sql.work import Standing
 
 KIND = "analyse"
+Which = repository.Which
 _RANK, _ASKED_RANK = 10, 0
 #: A push of many batches is waited for as long as they follow each other this quickly (microseconds).
 _QUIET = 1_000_000
@@ -49,7 +49,9 @@ def after_push(connection: Connection, principal: Principal, *, group_id: str, n
 
 
 def want(connection: Connection, principal: Principal, group_id: str, *, which: Which, services: Services) -> int:
-    """Have these jobs judged by the present rules and judge, where that is not so; returns how many they are. The caller holds the group."""
+    """Have these jobs judged by the present rules and judge, where that is not so; returns how many they are. The caller holds the
+    group.
+    """
     workspace_id, rules_digest, now = principal.workspace_id, services.rules.digest, services.clock()
     repository.want(connection, workspace_id, group_id)
     repository.make_stale(connection, workspace_id, group_id, which=which, rules_digest=rules_digest)
