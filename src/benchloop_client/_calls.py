@@ -12,7 +12,8 @@ from benchloop_client.contract.digests import stated
 @dataclass(frozen=True, slots=True)
 class Body:
     """What a request sends: `length` bytes that `open` yields, anew at each call so that the request can be repeated. `digest`: the value
-    of its `Content-Digest`, for bodies that nothing else vouches for.
+    of its `Content-Digest`, for bodies that nothing else vouches for. `anew`: gives what is to be sent where the request is repeated, for
+    bodies of which a part may have arrived; it may ask the server, and what it raises ends the request.
     """
 
     length: int
@@ -20,6 +21,7 @@ class Body:
     content_type: str = "application/octet-stream"
     encoding: str | None = None
     digest: str | None = None
+    anew: Callable[[], Body] | None = None
 
     @classmethod
     def of(cls, data: bytes, *, content_type: str = "application/octet-stream", encoding: str | None = None) -> Body:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import chain, repeat
 from typing import Any, TypeVar
 from urllib.parse import urlencode, urljoin, urlsplit
 
 from benchloop_client import _answers as answers
-from benchloop_client._calls import Call
+from benchloop_client._calls import Body, Call
 from benchloop_client._connect import Unreached
 from benchloop_client._connections import Connections, Stale
 from benchloop_client._gate import Gate
@@ -31,6 +32,8 @@ T = TypeVar("T")
 MAX_REDIRECTS = 10
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _STALE_TRIES = 8
+#: Seconds before it is asked what arrived of a body that broke off.
+_SETTLING = 0.25
 #: Kinds of requests whose header lines are kept.
 _KNOWN = 64
 _FIELD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -56,7 +59,16 @@ class Http:
 
     def json(self, call: Call) -> Any:
         """The decoded answer of `call`, None for an empty one. Redirects are never followed."""
-        return self._repeat(lambda: self._json_once(call), repeatable=call.repeatable)
+        anew = call.body.anew if call.body else None
+        if anew is None:
+            return self._repeat(lambda: self._json_once(call), repeatable=call.repeatable)
+        calls: Iterator[Callable[[], Call]] = chain([lambda: call], repeat(lambda: self._anew(call, anew)))
+        return self._repeat(lambda: self._json_once(next(calls)()), repeatable=call.repeatable)
+
+    def _anew(self, call: Call, body: Callable[[], Body]) -> Call:
+        """The same call with what there is still to send. The server may need a moment to see that the connection is gone."""
+        self.stop.wait(_SETTLING)
+        return replace(call, body=body())
 
     def open(self, call: Call) -> Stream:
         """The answer of `call` as a stream; redirects are followed without the key. The caller closes it."""
@@ -182,12 +194,13 @@ class Http:
 
     def _asked(self, call: Call, url: str, headers: str) -> Answer:
         """Send, once more where a kept connection turned out to be closed: that says nothing about the server and costs no retry."""
+        once = not call.repeatable or (call.body is not None and call.body.anew is not None)
         for attempt in range(_STALE_TRIES):
             body = self.traffic.sending(call.body.open()) if call.body else None
             try:
-                return self.connections.request(call.method, url, headers, body, careful=not call.repeatable)
+                return self.connections.request(call.method, url, headers, body, careful=once)
             except Stale as error:
-                if not call.repeatable or attempt == _STALE_TRIES - 1:
+                if once or attempt == _STALE_TRIES - 1:
                     raise Broken(str(error)) from error
         raise AssertionError("unreachable")
 

@@ -109,14 +109,16 @@ REFUSED: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_hostile_bundles_are_refused_and_leave_nothing(served: Served, name: str) -> None:
+def test_hostile_bundles_are_refused_and_leave_only_what_was_whole_before(served: Served, name: str) -> None:
     body, words = REFUSED[name]
     answer = bundle(served, item("media", b"before"), body)
     error = json.loads(answer.data)
     assert (answer.status, error["code"]) == (422, "unprocessable")
     assert words in error["error"]
     assert "\n" not in error["error"]
-    assert missing(served, "media", sha(b"before")) == [sha(b"before")]
+    assert missing(served, "media", sha(b"before")) == []
+    assert missing(served, "archive", sha(FILES), sha(b"x")) == [sha(FILES), sha(b"x")]
+    assert missing(served, "trajectory", sha(GOOD)) == [sha(GOOD)]
     assert staged(served) == []
 
 
@@ -189,10 +191,10 @@ def until(condition: object) -> None:
     raise AssertionError("it did not happen within ten seconds")
 
 
-def test_an_interrupted_upload_leaves_nothing(served: Served) -> None:
+def test_of_an_interrupted_bundle_what_was_whole_stays(served: Served) -> None:
     noise = os.urandom(8 << 20)
     send_half(served, item("media", b"small") + item("media", noise))
-    assert missing(served, "media", sha(noise), sha(b"small")) == [sha(noise), sha(b"small")]
+    assert missing(served, "media", sha(noise), sha(b"small")) == [sha(noise)]
 
 
 def test_what_a_crash_left_is_swept_at_the_next_start(tmp_path: Path) -> None:

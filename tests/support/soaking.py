@@ -20,8 +20,9 @@ from tests.support.programs import Bl, Result, Server, files_below, finish, serv
 #: The operations of the matrix.
 OPERATIONS = ("document", "artifacts", "each", "zip", "pull", "large", "push")
 _PULLED = "metrics,trajectory,artifacts,tasks,jobs,metadata"
-#: What may be fetched twice besides 5 %: the distance of two checkpoints, and what was under way when it broke; of a push one request.
-CHUNK, BUNDLE = (4 << 20) + (1 << 20), 8 << 20
+#: What may be fetched twice besides 5 %: the distance of two checkpoints, and what was under way when it broke; of a push the two requests
+#: that are under way, of 2 MiB each.
+CHUNK, BUNDLE = (4 << 20) + (1 << 20), 4 << 20
 _LARGE = 40_000_000
 _EACH = 40
 

@@ -1,4 +1,8 @@
-"""Sends contents that the server lacks: small ones together in bundles, large ones alone; asks first, so that nothing is sent twice."""
+"""Sends contents that the server lacks: small ones together in bundles, large ones alone.
+
+It asks first, and asks again after anything that went wrong, so that hardly anything is sent twice: of a bundle that broke off the server
+keeps what was whole.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,9 @@ from benchloop_client.client import Body
 from benchloop_client.contract.resources import UploadKind, UploadsCheck
 from benchloop_client.errors import ApiError, BenchloopError
 
-#: A bundle holds at most this many bytes and items; what is larger goes alone.
-BUNDLE_BYTES = 8 << 20
+#: A bundle holds at most this many bytes and items; what is larger goes alone. Each batch has one under way: these are sent twice when the
+#: server is killed.
+BUNDLE_BYTES = 2 << 20
 BUNDLE_ITEMS = 500
 _CHECK = 2000
 _LABEL = "uploading"
@@ -48,10 +53,8 @@ def send(work: Work, shipments: Sequence[Shipment], meter: Meter) -> dict[str, B
     missing = _missing(work, shipments)
     refused: dict[str, BenchloopError] = {}
     meter.expect(sum(shipment.length for shipment in missing))
-    for result in work.results(_bundles(missing), lambda bundle: _send(work, bundle, meter)):
-        if result.error is not None:
-            raise result.error
-        refused |= result.value or {}
+    for bundle in _bundles(missing):
+        refused |= _send(work, bundle, meter)
     return refused
 
 
@@ -110,22 +113,61 @@ def _bundles(shipments: Iterable[Shipment]) -> Iterator[list[Shipment]]:
 
 
 def _send(work: Work, bundle: list[Shipment], meter: Meter) -> dict[str, BenchloopError]:
-    """Send a bundle; where the server refuses something in it, find out what by halves."""
+    """Send a bundle; where the server refuses something in it, find out what: the first that is missing when those before it were kept,
+    else by halves.
+    """
+    refused: dict[str, BenchloopError] = {}
+    while bundle:
+        error = _delivered(work, bundle, meter)
+        if error is None:
+            break
+        if len(bundle) == 1:
+            refused[bundle[0].sha256] = error
+            break
+        left = _missing(work, bundle)
+        first = 1 if len(left) < len(bundle) else (len(left) + 1) // 2
+        refused |= _send(work, left[:first], meter)
+        bundle = left[first:]
+    return refused
+
+
+def _delivered(work: Work, bundle: list[Shipment], meter: Meter) -> ApiError | None:
+    """Send a bundle once, and of what broke off what the server lacks then. Returns what the server says about the content."""
     try:
         if len(bundle) == 1:
-            one = bundle[0]
-            work.client.upload_put(one.kind, one.sha256, Body(one.length, lambda: meter.leaving(one.open()), encoding=one.encoding))
+            work.client.upload_put(bundle[0].kind, bundle[0].sha256, _single(work, bundle[0], meter))
         else:
-            length = sum(len(one.header) + one.length for one in bundle)
-            work.client.uploads_bundle(Body(length, lambda: meter.leaving(_body(bundle)), _TYPE))
+            work.client.uploads_bundle(_bundled(work, bundle, meter))
+    except _AllThere:
+        return None
     except ApiError as error:
         if error.status not in _ABOUT_CONTENT:
             raise
-        if len(bundle) == 1:
-            return {bundle[0].sha256: error}
-        middle = len(bundle) // 2
-        return _send(work, bundle[:middle], meter) | _send(work, bundle[middle:], meter)
-    return {}
+        return error
+    return None
+
+
+class _AllThere(Exception):
+    """Nothing is left to send."""
+
+
+def _single(work: Work, one: Shipment, meter: Meter) -> Body:
+    return Body(
+        one.length, lambda: meter.leaving(one.open()), encoding=one.encoding, anew=lambda: _single(work, _left(work, [one])[0], meter)
+    )
+
+
+def _bundled(work: Work, bundle: list[Shipment], meter: Meter) -> Body:
+    length = sum(len(one.header) + one.length for one in bundle)
+    return Body(length, lambda: meter.leaving(_body(bundle)), _TYPE, anew=lambda: _bundled(work, _left(work, bundle), meter))
+
+
+def _left(work: Work, bundle: list[Shipment]) -> list[Shipment]:
+    """Those that the server still lacks; raises `_AllThere`."""
+    left = _missing(work, bundle)
+    if not left:
+        raise _AllThere
+    return left
 
 
 def _body(bundle: Iterable[Shipment]) -> Iterator[bytes]:

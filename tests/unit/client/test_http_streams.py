@@ -315,3 +315,31 @@ def test_bodies_are_streamed_up_and_sent_anew_on_a_retry(connect: Connect) -> No
     assert [asked.body for asked in server.asked] == [DATA, DATA]
     assert server.asked[0].headers["content-encoding"] == "zstd"
     assert "transfer-encoding" not in server.asked[0].headers
+
+
+@pytest.mark.parametrize("fault", ["no answer", "cut answer", "503"])
+def test_before_a_body_is_repeated_it_is_asked_what_is_left_of_it(connect: Connect, fault: str) -> None:
+    whole = b'{"sha256": "s", "size": 3, "created": true}'
+
+    def answer(asked: Asked, raw: Any) -> Answer | None:
+        if len(server.asked) > 1:
+            return Answer(200, whole)
+        if fault == "503":
+            return Answer(503)
+        if fault == "cut answer":
+            raw.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n" + whole)
+        return None
+
+    with scripted(answer) as server:
+        body = Body(len(DATA), lambda: [DATA], anew=lambda: Body.of(DATA[-9:]))
+        assert connect(server.address).upload_put("archive", "0" * 64, body).created
+    assert [asked.body for asked in server.asked] == [DATA, DATA[-9:]]
+
+
+def test_where_nothing_is_left_of_a_body_nothing_is_sent_again(connect: Connect) -> None:
+    def nothing() -> Body:
+        raise LookupError("all there")
+
+    with scripted(lambda asked, raw: None) as server, pytest.raises(LookupError):
+        connect(server.address).upload_put("archive", "0" * 64, Body(len(DATA), lambda: [DATA], anew=nothing))
+    assert len(server.asked) == 1

@@ -61,6 +61,10 @@ async def _receive(request: AnyRequest, intake: Intake, start: Callable[[Intake]
         async for piece in _pieces(request):
             await to_thread.run_sync(feeder.feed, piece, limiter=limiter)
         return await to_thread.run_sync(feeder.finish, limiter=limiter)
+    except BaseException:
+        with CancelScope(shield=True):
+            await to_thread.run_sync(intake.keep, limiter=limiter)
+        raise
     finally:
         with CancelScope(shield=True):
             await to_thread.run_sync(intake.close, limiter=limiter)

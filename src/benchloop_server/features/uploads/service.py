@@ -6,16 +6,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import get_args
 
 from benchloop_client.contract.errors import Code
 from benchloop_client.contract.ids import SHA256
 from benchloop_client.contract.resources import Uploaded, UploadKind, UploadsCheck, UploadsMissing
 from benchloop_server.features.uploads import repository
-from benchloop_server.features.uploads.bundle import BadBundle, Begin, Data, Item, Parser
+from benchloop_server.features.uploads.bundle import BadBundle, Begin, Data, Event, Item, Parser
+from benchloop_server.features.uploads.ending import Ending, Key
 from benchloop_server.features.uploads.receiving import Claim, Judged, Receiver, limit_of
 from benchloop_server.features.uploads.repository import Found, Kept
+from benchloop_server.kit.db import DatabaseError
 from benchloop_server.kit.errors import DomainError, bad_request, not_found, unprocessable
 from benchloop_server.kit.packs import Packer
 from benchloop_server.kit.principal import Principal
@@ -25,6 +27,7 @@ _KINDS = get_args(UploadKind)
 #: A document above this many bytes is decoded alone, because it takes several times its size in memory meanwhile.
 _LARGE = 8 << 20
 _ONE_LARGE = threading.Semaphore(1)
+_ENDING = Ending()
 
 
 def check(services: Services, principal: Principal, asked: UploadsCheck) -> UploadsMissing:
@@ -37,11 +40,18 @@ def check(services: Services, principal: Principal, asked: UploadsCheck) -> Uplo
             raise unprocessable(f"{name!r} is not a SHA-256 in hex")
     with services.db.read() as connection:
         known = repository.find(connection, principal, asked.kind, asked.sha256)
+    if len(known) < len(asked.sha256) and _ENDING.wait(_keys(principal, asked.kind, asked.sha256)):
+        with services.db.read() as connection:
+            known = repository.find(connection, principal, asked.kind, asked.sha256)
     if any(found.forsaken for found in known.values()):
         with services.db.write() as connection:
             repository.count_on(connection, principal, asked.kind, known)
             known = repository.find(connection, principal, asked.kind, asked.sha256)
     return UploadsMissing(missing=[name for name in dict.fromkeys(asked.sha256) if name not in known])
+
+
+def _keys(principal: Principal, kind: str, names: Iterable[str]) -> set[Key]:
+    return {(principal.workspace_id, kind, name) for name in names}
 
 
 class Intake:
@@ -55,6 +65,7 @@ class Intake:
         self._packer = Packer(services.blobs, services.scratch)
         self._items: list[tuple[Claim, Judged | int]] = []
         self._looked_up: dict[tuple[str, str], Found | None] = {}
+        self._over = False
 
     def foresee(self, items: Iterable[Item]) -> None:
         """Look up in one go what several uploads that are about to begin will ask for."""
@@ -96,6 +107,22 @@ class Intake:
 
     def finish(self) -> list[Uploaded]:
         """Make the blobs durable, then write the rows of all uploads in one transaction; the answer to the request, in order."""
+        self._over = True
+        with _ENDING.of({(self._principal.workspace_id, item.kind, item.sha256) for _, item in self._items if isinstance(item, Judged)}):
+            return self._finish()
+
+    def keep(self) -> None:
+        """The body broke off, or something in it was refused: what was whole before stays, so that it need not be sent again."""
+        if self._receiver is not None:
+            self._receiver.close()
+            self._receiver = None
+        if self._over or not any(isinstance(item, Judged) for _, item in self._items):
+            return
+        # The request has failed already, and says why; this is a kindness that may fail too.
+        with suppress(OSError, DomainError, DatabaseError):
+            self.finish()
+
+    def _finish(self) -> list[Uploaded]:
         self._packer.close()
         now = self._services.clock()
         kept = [self._kept(item) for _, item in self._items if isinstance(item, Judged)]
@@ -154,21 +181,28 @@ class BundleIntake:
         self._parser = Parser(max_items=max_items)
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes. Raises `DomainError` (413, 422) naming the item at fault."""
+        """Take the next bytes. Raises `DomainError` (413, 422) naming the item at fault; those before it are taken."""
+        events: list[Event] = []
+        bad: BadBundle | None = None
         try:
-            events = list(self._parser.feed(data))
-            self._intake.foresee(event.item for event in events if isinstance(event, Begin))
-            for event in events:
-                if isinstance(event, Begin):
-                    item = event.item
-                    label = f"item {event.number} of the bundle ({item.kind} {item.sha256})"
-                    self._intake.begin(Claim(kind=item.kind, sha256=item.sha256, size=item.size, encoding=item.encoding, label=label))
-                elif isinstance(event, Data):
-                    self._intake.data(event.chunk)
-                else:
-                    self._intake.end()
+            events += self._parser.feed(data)
         except BadBundle as error:
-            raise unprocessable(str(error)) from error
+            bad = error
+        self._intake.foresee(event.item for event in events if isinstance(event, Begin))
+        for event in events:
+            self._take(event)
+        if bad is not None:
+            raise unprocessable(str(bad)) from bad
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Begin):
+            item = event.item
+            label = f"item {event.number} of the bundle ({item.kind} {item.sha256})"
+            self._intake.begin(Claim(kind=item.kind, sha256=item.sha256, size=item.size, encoding=item.encoding, label=label))
+        elif isinstance(event, Data):
+            self._intake.data(event.chunk)
+        else:
+            self._intake.end()
 
     def finish(self) -> list[Uploaded]:
         """The answer, once the body has ended. Raises `DomainError` (422) when it ended inside an item."""

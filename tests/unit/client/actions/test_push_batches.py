@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import Counter
@@ -14,7 +15,7 @@ import pytest
 from benchloop_client.actions.push import Request, push
 from benchloop_client.actions.push_batches import BATCH_JOBS
 from benchloop_client.actions.work import Work
-from benchloop_client.errors import Cancelled, NetworkError
+from benchloop_client.errors import ApiError, Cancelled, NetworkError
 from tests.unit.client.actions.test_push_action import Store, _atif
 
 _JOBS = 3 * BATCH_JOBS + 7
@@ -96,6 +97,49 @@ def test_the_error_of_a_batch_is_what_is_told_and_the_next_push_completes(many: 
     _push(store, many)
     _push(clean, many)
     assert store.jobs_of("g") == clean.jobs_of("g")
+
+
+class Breaking(Store):
+    """Keeps half of a bundle and then breaks off, or refuses what stands in the middle; remembers the items of each bundle."""
+
+    def __init__(self, *, refuses: bool) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+        self._refuses = refuses
+
+    def uploads_bundle(self, body: Any) -> Any:
+        items = _items(b"".join(body.open()))
+        self.sizes.append(len(items))
+        bad = len(items) // 2 if len(self.sizes) == 1 else len(items)
+        for item, data in items[:bad]:
+            self._keep(item["kind"], item["sha256"], data, item["encoding"])
+        if bad < len(items) and self._refuses:
+            raise ApiError(422, "an item cannot be taken")
+        if bad < len(items):
+            # As the engine does: what is to be sent again is asked for first.
+            return self.uploads_bundle(body.anew())
+        return None
+
+
+def _items(raw: bytes) -> list[tuple[dict[str, Any], bytes]]:
+    found = []
+    while raw:
+        line, _, raw = raw.partition(b"\n")
+        item = json.loads(line)
+        found.append((item, raw[: item["length"]]))
+        raw = raw[item["length"] :]
+    return found
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_of_a_bundle_that_broke_off_only_the_rest_is_sent(tmp_path: Path, refuses: bool) -> None:
+    for number in range(20):
+        (tmp_path / f"t{number:04}.json").write_bytes(_atif(number))
+    store = Breaking(refuses=refuses)
+    assert _push(store, tmp_path).new == 20
+    first = store.sizes[0]
+    assert store.sizes == [first, first - first // 2 - refuses]
+    assert store.requests.count("upload_put") == refuses
 
 
 def test_a_cancel_ends_it_within_a_second(many: Path) -> None:
