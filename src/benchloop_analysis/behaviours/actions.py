@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from benchloop_analysis.records import Event
+from benchloop_analysis.behaviours.acts import Act
 
 #: Longer rows of actions are kept up to here.
 MOST_ACTIONS = 1_000
@@ -56,22 +56,17 @@ _FAILED = {kind: _SIGNS.get(f"{kind}_fail", sign) for kind, sign in _FINE.items(
 _SILENT = {kind: _SIGNS[kind] for kind in ("run", "test", "build")}
 
 
-def sign_of(event: Event, failed: bool) -> str:
+def sign_of(act: Act) -> str:
     """The sign of one action of the agent."""
-    if failed:
+    event = act.event
+    if act.failed or act.passed is False:
         return _FAILED[event.kind]
     return _FINE[event.kind] if event.output is not None else _SILENT.get(event.kind, _FINE[event.kind])
 
 
-def row_of(events: Iterable[Event]) -> tuple[str, tuple[int, ...], bool]:
+def row_of(acts: Sequence[Act]) -> tuple[str, tuple[int, ...], bool]:
     """The row of actions, the step id of each as the difference to the one before, and whether it is whole."""
-    signs: list[str] = []
-    steps: list[int] = []
-    before = 0
-    for event in events:
-        if len(signs) == MOST_ACTIONS:
-            return "".join(signs), tuple(steps), False
-        signs.append(sign_of(event, event.is_error))
-        steps.append(event.step_id - before)
-        before = event.step_id
-    return "".join(signs), tuple(steps), True
+    kept = acts[:MOST_ACTIONS]
+    steps = [act.event.step_id for act in kept]
+    differences = tuple(step - before for step, before in zip(steps, (0, *steps), strict=False))
+    return "".join(map(sign_of, kept)), differences, len(kept) == len(acts)

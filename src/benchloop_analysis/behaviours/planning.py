@@ -1,0 +1,98 @@
+"""Behaviours of planning: whether the agent says what it is going to do, keeps to it, and keeps the task in mind."""
+
+from __future__ import annotations
+
+import re
+from itertools import groupby
+
+from benchloop_analysis.behaviours.acts import Act
+from benchloop_analysis.behaviours.naming import edges
+from benchloop_analysis.behaviours.view import Found, Run, View, binary, truth
+
+_FIRST = 3
+_ITEMS = 3
+_TERMS = 3
+_MOST_TERMS = 80
+_RETURNS = 2
+_PLAN_TOOL = re.compile(r"plan|todo(?!read)|task_?(?:create|update|tracker)", re.IGNORECASE)
+_CUE = re.compile(
+    r"\b(?:plan|steps?|approach|strategy|to-?do|tasks?|i(?:'ll| will| need to| am going to|'m going to)|let me|let's)\b", re.IGNORECASE
+)
+_ITEM = re.compile(r"^[ \t]*(?:\d{1,2}[.)]|[-*•]|step \d+:?|\[[ x]\])[ \t]+\S", re.MULTILINE | re.IGNORECASE)
+_TERM = re.compile(r"[A-Za-z_][\w.-]*[\w]|\d[\w.:-]*\w")
+_TEXT = 20_000
+
+
+def explicit_plan(view: View) -> Found | None:
+    """P1."""
+    if not view.acts:
+        return None
+    shown = view.run.once(_first_plan)
+    return binary([shown] if shown is not None and shown.place < view.end else [])
+
+
+def _first_plan(run: Run) -> Act | None:
+    first = run.view(_FIRST).acts
+    return next((act for act in first if _is_plan(act.event.tool) or _lists(act)), None)
+
+
+def _is_plan(tool: str | None) -> bool:
+    return tool is not None and _PLAN_TOOL.search(tool) is not None
+
+
+def _lists(act: Act) -> bool:
+    event = act.event
+    thoughts = [value for value in event.arguments.values() if isinstance(value, str)] if event.kind == "plan" else []
+    return any(_is_list(text[:_TEXT]) for text in (event.text, event.thinking, *thoughts) if len(text) > 20)
+
+
+def _is_list(text: str) -> bool:
+    items = list(_ITEM.finditer(text))
+    return len(items) >= _ITEMS and _CUE.search(text, 0, items[_ITEMS - 1].end()) is not None
+
+
+def plan_updated(view: View) -> Found | None:
+    """P2."""
+    plans = view.which(_plans)
+    if not plans:
+        return None
+    states = [next(same) for _, same in groupby(plans, key=lambda act: act.event.key)]
+    return truth(len(states) > 2, states)
+
+
+def _plans(run: Run, act: Act) -> bool:
+    return bool(act.event.arguments) and _is_plan(act.event.tool)
+
+
+def goal_restated_late(view: View) -> Found | None:
+    """P3."""
+    terms = rare_terms(view.run.instruction)
+    if len(terms) < _TERMS or not view.has_words:
+        return None
+    begin = view.turns - max(1, view.turns // 3)
+    said = "\n".join(view.run.said[begin : view.turns])[-5 * _TEXT :]
+    hits = 0
+    for term in terms:
+        hits += term in said
+        if hits == _TERMS:
+            return Found(1.0, [act for act in view.acts[view.run.starts[begin] :] if act.event.text or act.event.thinking][-1:])
+    return Found(0.0, view.acts[-1:])
+
+
+def rare_terms(instruction: str) -> list[str]:
+    """At most 80 words of a task, in lower case, that are rare: of 9 letters or more, or with a digit, point or sign inside."""
+    counted: dict[str, int] = {}
+    for word in _TERM.findall(edges(instruction)):
+        if len(word) >= 9 or (len(word) >= 4 and not word.isalpha()):
+            counted[word.lower()] = counted.get(word.lower(), 0) + 1
+    return [word for word, count in counted.items() if count <= 2][:_MOST_TERMS]
+
+
+def phase_order_kept(view: View) -> Found | None:
+    """P4."""
+    if view.first_edit is None:
+        return None
+    order = "".join(phase for phase, _ in groupby(act.event.phase for act in view.calls if act.event.phase != "O"))
+    change = order.find("I")
+    kept = order.startswith("E") and change > 0 and "V" in order[change:] and order.count("E", change) <= _RETURNS
+    return truth(kept, [view.first_edit, *view.checks[:1]])
