@@ -7,7 +7,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from benchloop_client._retry import Stop, pause_of
+from benchloop_client._retry import LONGEST_ASKED_PAUSE, Stop, pause_of
+from benchloop_client.errors import HostBusy
 
 #: Requests at once to begin with, and at most, where nobody named a number.
 START, CEILING = 8, 64
@@ -18,6 +19,10 @@ _SLOW, _FORGETS = 1.8, 1.001
 #: A width at which answers became slow is not tried again for so many windows.
 _AVOID = 20
 _TICK = 0.1
+#: After a server was given up, nothing is sent to it for so many seconds.
+_GIVEN_UP = 60.0
+#: Refusals that are further apart than this, in seconds, say nothing about the time between.
+_LULL = 2 * LONGEST_ASKED_PAUSE
 
 
 class Gate:
@@ -25,12 +30,25 @@ class Gate:
 
     `width` starts at 8 and doubles while answers stay as fast, up to `ceiling`; once they were slow or refused, it grows by an eighth. It
     is halved when the server asks for fewer requests or does not answer in time. After a refusal nothing is sent for the pause the server
-    asked for, then a single request until one is answered: whoever waits here does not use up retries of its own.
+    asked for, then a single request until one is answered: whoever waits here does not use up retries of its own. A server that refuses
+    everything for `patience` seconds (None: for ever) is given up: whoever waits, or comes within the next minute, gets `HostBusy`.
     """
 
-    def __init__(self, stop: Stop, ceiling: int | None = None, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        stop: Stop,
+        ceiling: int | None = None,
+        *,
+        host: str = "the server",
+        patience: float | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._stop = stop
         self._now = now
+        self._host, self._patience = host, patience
+        #: Since when there have been nothing but refusals, and until when nothing is tried after that was too long.
+        self._refusing_since: float | None = None
+        self._given_up_until = 0.0
         self._ceiling = max(1, ceiling or CEILING)
         self._width = min(START, self._ceiling)
         self._lock = threading.Lock()
@@ -50,8 +68,10 @@ class Gate:
         return self._width
 
     def enter(self) -> float:
-        """Return, once a request may be sent, the time by which `leave` and `refused` know it. Raises what `Stop.check` raises."""
-        self._stop.check()
+        """Return, once a request may be sent, the time by which `leave` and `refused` know it. Raises what `Stop.check` raises, and
+        `HostBusy`.
+        """
+        self._check()
         with self._lock:
             if not self._waiting and self._free():
                 self._in_flight += 1
@@ -62,7 +82,7 @@ class Gate:
             while not self._turn(mine):
                 mine.wait(min(_TICK, max(self._closed_until - self._now(), 0.001) if self._waiting[0] is mine else _TICK))
                 mine.clear()
-                self._stop.check()
+                self._check()
         except BaseException:
             with self._lock:
                 self._waiting.remove(mine)
@@ -78,6 +98,7 @@ class Gate:
             self._window.most = max(self._window.most, self._in_flight)
             self._in_flight -= 1
             if answered:
+                self._refusing_since = None
                 self._level = 0
                 self._probing = False
                 if seconds is not None:
@@ -89,6 +110,7 @@ class Gate:
         before the last such answer came: it is another sign of the same.
         """
         with self._lock:
+            self._lose_patience(began)
             news = began >= self._refused_at
             if news:
                 self._refused_at = self._now()
@@ -105,6 +127,21 @@ class Gate:
             if began >= self._refused_at:
                 self._refused_at = self._now()
                 self._halve()
+
+    def _check(self) -> None:
+        self._stop.check()
+        if self._now() < self._given_up_until:
+            raise HostBusy(
+                f"{self._host} has answered nothing but 429 or 503 for {self._patience:g} s, so the rest was not tried: "
+                "it is overloaded, closed, or has had enough of this key; come back later, or with a smaller --concurrency"
+            )
+
+    def _lose_patience(self, began: float) -> None:
+        now = self._now()
+        if self._refusing_since is None or began - self._refused_at > _LULL:
+            self._refusing_since = began
+        elif self._patience is not None and now - self._refusing_since >= self._patience:
+            self._refusing_since, self._given_up_until = None, now + _GIVEN_UP
 
     def _free(self) -> bool:
         return self._in_flight < (1 if self._probing else self._width) and self._now() >= self._closed_until

@@ -46,7 +46,7 @@ class Http:
     def __init__(self, settings: Settings, cancel: threading.Event) -> None:
         self._settings = settings
         self.stop = Stop(cancel, settings.deadline)
-        self.gate = Gate(self.stop, settings.concurrency)
+        self.gate = Gate(self.stop, settings.concurrency, host=str(settings.origin), patience=settings.patience)
         self.connections = Connections(settings, self.stop)
         self.traffic = Traffic(settings.limit_rate, wait=cancel.wait)
         self._takes_links = True

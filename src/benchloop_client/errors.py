@@ -6,6 +6,7 @@ BenchloopError            one line of text, at most 300 characters, never a dump
 ├─ AuthError              the server refused the key, or a login page answered
 ├─ NetworkError           no answer arrived, or it broke off
 │  └─ DeadlinePassed      ... before the time given for everything was over
+│     └─ HostBusy         ... and for minutes the server has only asked for fewer requests
 ├─ ApiError               the server answered with an error (`status`, `code`, `request_id`)
 │  ├─ NotFound            ... that the thing asked for does not exist
 │  └─ RangeRefused        ... that it has not the part of a file that was asked for (`total`)
@@ -70,6 +71,10 @@ class NetworkError(BenchloopError):
 
 class DeadlinePassed(NetworkError):
     """The time given for everything was over before the work was done; what had arrived is kept for the next run."""
+
+
+class HostBusy(DeadlinePassed):
+    """For as long as anybody can be expected to wait, a server has answered every request with 429 or 503."""
 
 
 class ApiError(BenchloopError):

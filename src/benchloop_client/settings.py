@@ -97,6 +97,8 @@ class Settings:
     concurrency: int | None = None
     limit_rate: float | None = None
     deadline: float | None = None
+    #: Seconds for which a server may answer nothing but 429 and 503 before it is given up as a whole.
+    patience: float = 300.0
     allow_http: bool = False
     config_path: Path = Path(configfile.DEFAULT_CONFIG)
     profile: str = DEFAULT_PROFILE
