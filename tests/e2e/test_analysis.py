@@ -66,16 +66,16 @@ def test_a_behaviour_task_from_start_to_list(bl: Bl) -> None:
     uid = made.json[0]["uid"]
     assert (made.json[0]["task_id"], made.json[0]["samplingMode"], made.json[0]["sampleSize"]) == (uid, "step", 512)
     assert bl("brm", "run", "-g", "STEPS", "--steps", "100,200").json[0]["uid"] == uid
-    assert bl("brm", "status", "--task-id", uid).json[0]["status"] == "not_analysed"
+    assert bl("brm", "status", "--task-id", uid).json[0]["status"] == "queued"
     found = bl("brm", "get", "--task-id", uid).json[0]
     assert (found["overall"]["summary"], found["detail"]["behaviorPatterns"], found["samplingMode"]) == (None, [], "step")
     assert [task["task_id"] for task in bl("brm", "list", "-g", "STEPS").json[0]["tasks"]] == [uid]
 
 
 def test_a_group_without_steps_is_looked_at_whole(bl: Bl) -> None:
-    made = bl("brm", "run", "-g", "PLAIN", "--wait")
+    made = bl("brm", "run", "-g", "PLAIN", "--wait", "--wait-timeout", "2")
     assert (made.code, made.json[0]["samplingMode"], made.json[0]["sampleSize"]) == (1, "all_jobs", None)
-    assert "does not analyse yet" in made.err
+    assert "still not there after 2 s" in made.err
     assert bl("brm", "run", "-g", "NO").err.splitlines()[-1].startswith("[error] ")
 
 
