@@ -9,7 +9,16 @@ from benchloop_analysis.figure_parts import Figure, axis, figure, text
 
 #: Behaviours that are drawn: those that change most surely.
 MOST = 6
-_COLOURS = ("phase-E", "phase-I", "phase-V", "side-model", "side-model_api", "side-task")
+#: Line → band: what is seen through has to be written out, and is faint enough for a light and a dark ground.
+_COLOURS = {
+    "phase-E": "rgba(0,114,178,0.13)",
+    "phase-I": "rgba(230,159,0,0.13)",
+    "phase-V": "rgba(0,158,115,0.13)",
+    "side-model": "rgba(213,94,0,0.13)",
+    "side-model_api": "rgba(204,121,167,0.13)",
+    "side-task": "rgba(86,180,233,0.13)",
+}
+_GREY = "rgba(138,144,151,0.18)"
 
 
 def step_curves(study: Study) -> Figure:
@@ -46,7 +55,7 @@ def _drawn(curve: Curve, colour: str) -> list[dict[str, Any]]:
         "showlegend": False,
         "legendgroup": curve.id,
     }
-    fill = {"fill": "tonexty", "fillcolor": f"var:{colour}", "opacity": 0.15}
+    fill = {"fill": "tonexty", "fillcolor": _COLOURS.get(colour, _GREY)}
     line = {
         "type": "scatter",
         "mode": "lines+markers",

@@ -10,7 +10,10 @@ from benchloop_analysis.figure_parts import Figure, resolved
 from benchloop_analysis.markdown import visible
 
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-_STYLE = "body{font:14px/20px system-ui,sans-serif;color:#1b1e21;margin:24px;max-width:1100px}h1{font-size:20px}figure{margin:0 0 24px}"
+_STYLE = (
+    "body{font:14px/20px system-ui,sans-serif;color:#1b1e21;margin:24px;max-width:1100px}h1{font-size:20px}"
+    "figure{margin:0 0 24px}pre{white-space:pre-wrap}"
+)
 _DRAW = (
     "for(const place of document.querySelectorAll('[data-figure]')){"
     "const figure=JSON.parse(document.getElementById(place.dataset.figure).textContent);"

@@ -125,17 +125,23 @@ def _measured(value: float | None, interval: Interval | None, scale: float) -> s
 
 def _beside(one: Pattern) -> dict[str, Any]:
     """Columns at the right: how many of the passed and failed show it, and how many tasks could tell."""
-    shown = f"pass {percent(one.prevalence_pass)} · fail {percent(one.prevalence_fail)} · {words.counted(one.informative_tasks, 'task')}"
+    written = percent if one.measure == "binary" else _plain
+    tasks = words.counted(one.informative_tasks, "task")
+    shown = f"pass {written(one.prevalence_pass)} · fail {written(one.prevalence_fail)} · {tasks}"
     place = {"x": 1.01, "xref": "paper", "xanchor": "left", "y": _named(one), "yref": "y"}
     return {**place, "text": shown, "showarrow": False, "font": {"size": 11, "color": "var:text-2"}}
 
 
+def _plain(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
 def heat_map(study: Study) -> Figure:
-    """Behaviours by agent and model, or by training step where there is one of these only: how often each is shown, hatched below 8 jobs."""
-    part = next(
-        (part for part in ("model", "step") if any(share.part == part for one in study.behavior_patterns for share in one.parts)), None
-    )
-    rows = [(one, [share for share in one.parts if share.part == part]) for one in study.behavior_patterns if one.prevalence is not None]
+    """Behaviours by agent and model, or by training step where these are all alike: how often each is shown, hatched below 8 jobs."""
+    there = {share.part for one in study.behavior_patterns for share in one.parts}
+    part = "model" if "model" in there else "step"
+    some = [one for one in study.behavior_patterns if one.prevalence is not None and one.scored]
+    rows = [(one, [share for share in one.parts if share.part == part]) for one in some]
     rows = [(one, shares) for one, shares in rows if shares]
     title = f"How often behaviours are shown, by {'agent and model' if part == 'model' else 'training step'}"
     if not rows:

@@ -126,8 +126,8 @@ def _judged(
     on = score[design.mixed]
     pairs = quality.ordered_pairs(on, fitting.reward, fitting.strata)
     auc = pairs.auc or 0.5
-    interval = _over_tasks(pairs.right, pairs.all, fitting, options, "auc")
     shuffled = _shuffled(fitting, folds, options)
+    interval = _widened(_over_tasks(pairs.right, pairs.all, fitting, options, "auc"), auc, float(shuffled.std()), options)
     predicts = interval is not None and interval.low is not None and interval.low > 0.5
     calibrated = _calibration(on, fitting, outcome)
     choice = quality.best_of_n(score, design.reward, design.strata)
@@ -173,6 +173,16 @@ def _over_tasks(above: Floats, below: Floats, design: _Design, options: Options,
     sums = (tasks.sums(above)[:, None], tasks.sums(below)[:, None])
     low, high = resample.percentiles(resample.ratios(*sums, resamples=options.resamples, seed=options.seed_for(name)), options.level)
     return None if np.isnan(low[0]) else Interval(low=float(low[0]), high=float(high[0]))
+
+
+def _widened(interval: Interval | None, auc: float, spread: float, options: Options) -> Interval | None:
+    """The interval, at least as wide as what shuffled rewards show: drawing tasks again does not fit again, and so sees too little."""
+    if interval is None or interval.low is None or interval.high is None:
+        return interval
+    least = 2 * options.comparing("").z * spread
+    wider = max(1.0, least / max(1e-9, interval.high - interval.low))
+    low, high = (auc + wider * (end - auc) for end in (interval.low, interval.high))
+    return Interval(low=max(0.0, low), high=min(1.0, high))
 
 
 def _mean(values: Floats, weights: Floats) -> float | None:

@@ -36,8 +36,8 @@ __all__ = ["PERMUTATIONS", "RESAMPLES", "Options", "study", "wanted_examples", "
 _OTHERS = 4
 METHODS = {
     "Effect": "Mantel–Haenszel risk difference over task × agent × model × step; Somers' D within the task for ratios",
-    "Interval": "score interval from Sato's variance (Klingenberg 2014), widened by what tasks differ beyond chance; for ratios and rewards "
-    "that are no pass or fail, from the differences between tasks",
+    "Interval": "score interval from Sato's variance (Klingenberg 2014), widened by what tasks differ beyond chance; for ratios and "
+    "rewards that are no pass or fail, from the differences between tasks",
     "Odds ratio": "Mantel–Haenszel, interval of Robins, Breslow and Greenland; where a cell is empty, exact mid-p",
     "p": "two-sided mid-p given all margins: exact for yes and no; else by shuffling rewards within the task, and beyond 2,000 jobs "
     "from mean and variance of all shuffles",

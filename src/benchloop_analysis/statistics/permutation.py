@@ -32,8 +32,9 @@ class Score:
 
 def score(rows: Floats, reward: Floats, strata: Strata) -> Score:
     """The sum, and its variance over all ways to shuffle `reward` within strata. `rows` must add up to 0 in each stratum."""
-    spread = strata.sums(rows**2) * strata.sums(strata.centred(reward) ** 2)
-    return Score(strata.sums(rows * reward), spread / np.maximum(strata.sizes - 1, 1))
+    gap = strata.centred(reward)
+    spread = strata.sums(rows**2) * strata.sums(gap**2)
+    return Score(strata.sums(rows * gap), spread / np.maximum(strata.sizes - 1, 1))
 
 
 def normal_p(found: Score) -> float | None:

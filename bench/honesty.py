@@ -1,0 +1,119 @@
+"""How often the statistics say what is not so, miss what is, and hold the truth: counted over groups whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bench.simulated import World, group, truth
+from benchloop_analysis.statistics import mantel, multiple, power
+from benchloop_analysis.statistics.compare import Options, Rows, compare, tables_of
+from benchloop_analysis.statistics.strata import Strata
+
+ALPHA = 0.05
+#: Behaviours beside the planted one where q decides, as many as the catalogue has.
+NULLS = 39
+
+
+@dataclass(frozen=True)
+class Share:
+    """`count` of `of` groups."""
+
+    count: int
+    of: int
+
+    @property
+    def value(self) -> float:
+        """The share."""
+        return self.count / self.of
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.1f} %"
+
+
+def false_alarms(world: World, groups: int, *, seed: int, draws: int = 1_000) -> Share:
+    """p < 0.05 of a behaviour that does nothing, where enough strata could tell."""
+    random = np.random.default_rng(seed)
+    found = [compare(one, Options(draws=draws, seed=seed + place)) for place in range(groups) for one in group(world, random)]
+    told = [effect for effect in found if effect.p is not None and effect.informative_strata >= 8]
+    return Share(sum(effect.p is not None and effect.p < ALPHA for effect in told), len(told))
+
+
+def coverage(world: World, groups: int, *, seed: int) -> Share:
+    """Intervals that hold the true effect."""
+    random, aim = np.random.default_rng(seed), truth(world)
+    held = told = 0
+    for _ in range(groups):
+        effect = compare(group(world, random)[0], Options(), test=False)
+        if effect.low is not None and effect.high is not None:
+            told += 1
+            held += effect.low <= aim <= effect.high
+    return Share(held, told)
+
+
+def greenland_robins_coverage(world: World, groups: int, *, seed: int) -> Share:
+    """The same with the variance of Greenland and Robins, which is commonly used."""
+    random, aim = np.random.default_rng(seed), truth(world)
+    held = told = 0
+    for _ in range(groups):
+        rows: Rows = group(world, random)[0]
+        tables = tables_of(rows, Strata.of(rows.stratum))
+        value, variance = mantel.risk_difference(tables), mantel.greenland_robins_variance(tables)
+        if value is not None and variance is not None:
+            told += 1
+            held += abs(value - aim) <= Options().z * np.sqrt(variance)
+    return Share(held, told)
+
+
+@dataclass(frozen=True)
+class Power:
+    """Of the groups: how often p < 0.05 and q ≤ 0.10 among 40 behaviours; what the size of the groups predicts for both.
+
+    `false` is the mean share of false ones among what was found.
+    """
+
+    at_p: Share
+    at_q: Share
+    predicted_p: float
+    predicted_q: float
+    false: float
+
+
+def seen(world: World, groups: int, *, seed: int) -> Power:
+    """Power for the planted behaviour among 39 that do nothing."""
+    random = np.random.default_rng(seed)
+    at_p = at_q = 0
+    variances, false = [], []
+    for _ in range(groups):
+        rows = group(world, random, NULLS)
+        ps = [_p(one) for one in rows]
+        qs = multiple.benjamini_hochberg(ps)
+        at_p += ps[0] < ALPHA
+        at_q += qs[0] <= multiple.Q_LIMIT
+        found = [place for place, q in enumerate(qs) if q <= multiple.Q_LIMIT]
+        false.append(sum(place > 0 for place in found) / max(1, len(found)))
+        variances.append(_information(rows[0]))
+    variance, odds = float(np.mean(variances)), float(np.log(world.odds))
+    alone = multiple.Q_LIMIT / (NULLS + 1)
+    return Power(
+        Share(at_p, groups),
+        Share(at_q, groups),
+        power.power_of(odds, variance),
+        power.power_of(odds, variance, alpha=alone),
+        float(np.mean(false)),
+    )
+
+
+def _p(rows: Rows) -> float:
+    """The exact p alone: intervals are not needed here."""
+    tables = tables_of(rows, Strata.of(rows.stratum))
+    live = tables.only(tables.informative)
+    return live.exact().mid_p(float(live.a.sum())) if len(live.a) else 1.0
+
+
+def _information(rows: Rows) -> float:
+    tables = tables_of(rows, Strata.of(rows.stratum))
+    live = tables.only(tables.informative)
+    failed = live.sizes - live.passed
+    return float((live.shown * live.hidden * live.passed * failed / (live.sizes**2 * (live.sizes - 1))).sum())
