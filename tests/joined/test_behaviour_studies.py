@@ -1,4 +1,4 @@
-"""Behaviour tasks worked off: what is planted is found, what local runs say is said, samples stay, and jobs that cannot be looked at count."""
+"""Behaviour tasks worked off: what local runs say is said, samples stay, and jobs that cannot be looked at are counted."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ _HEADS = ("behaviour", "within the task", "95 % interval", "pooled", "tasks", "q
 _EXAMPLES = 3
 _NEVER = "not_applicable"
 _MORE = "Points are hundredths of reward. The whole summary, model and categories: --format json."
+
+#: What Markdown adds to words: an escape gives its sign back, marks go.
+_MARKS = re.compile(r"\\([^\w\s])|\*\*|`")
 
 Found = Mapping[str, Any]
 
@@ -54,7 +58,7 @@ def _lead(summary: str) -> Iterator[str]:
         if text.startswith("## "):
             return
         if not text.startswith("# "):
-            yield text.replace("**", "").replace("`", "")
+            yield _MARKS.sub(lambda found: found.group(1) or "", text)
 
 
 def _row(pattern: Found) -> list[Cell]:
