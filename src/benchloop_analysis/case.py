@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cached_property
 
 from benchloop_analysis import expected, graded
@@ -123,6 +124,17 @@ class Case:
 
     @cached_property
     def _searchable(self) -> dict[str, Searchable]:
+        return {}
+
+    def once(self, name: str, make: Callable[[], str]) -> str:
+        """A text that several rules want, made when the first one asks."""
+        found = self._made.get(name)
+        if found is None:
+            found = self._made[name] = make()
+        return found
+
+    @cached_property
+    def _made(self) -> dict[str, str]:
         return {}
 
     def files(self, pattern: re.Pattern[str]) -> tuple[File, ...]:

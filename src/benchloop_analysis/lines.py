@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cached_property
+
+from benchloop_analysis import literals
 
 #: A line is searched up to here: no pattern has to walk along a line of a million characters.
 LONGEST = 2_000
@@ -15,6 +18,11 @@ class Searchable:
     def __init__(self, text: str) -> None:
         self._starts, self._left_out = [0], [0]
         self.short = text if len(text) <= LONGEST else "\n".join(self._shortened(text))
+
+    @cached_property
+    def lower(self) -> str:
+        """`short` for `literals.possible`."""
+        return literals.lowered(self.short)
 
     def _shortened(self, text: str) -> Iterator[str]:
         at = 0

@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 #: Categories that are never passed on: control, format (bidirectional marks, zero width), surrogates, private use, separators of lines.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 #: Invisible though they are letters or marks by category: fillers, variation selectors, the grapheme joiner.
 _INVISIBLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 _PRINTABLE = re.compile(r"[\x20-\x7e]*\Z")
+_OTHERS = re.compile(r"[^\x20-\x7e]")
 _MARKUP = re.compile(
     r"[\\`*\[\]<>|~$&@]"  # anywhere
     r"|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])"  # not inside a word
@@ -31,12 +33,19 @@ def visible(text: str, *, lines: bool = False) -> str:
     """The text with every sign that is not seen as itself written out. `lines` keeps line breaks, else they become `⏎`."""
     if _PRINTABLE.match(text):
         return text
-    return "".join(_shown(sign, lines) for sign in (text.replace("\r\n", "\n") if lines else text))
+    return _OTHERS.sub(_shown_line_breaks if lines else _shown_sign, text.replace("\r\n", "\n") if lines else text)
 
 
-def _shown(sign: str, lines: bool) -> str:
-    if lines and sign == "\n":
-        return sign
+def _shown_sign(match: re.Match[str]) -> str:
+    return _shown(match.group())
+
+
+def _shown_line_breaks(match: re.Match[str]) -> str:
+    return "\n" if match.group() == "\n" else _shown(match.group())
+
+
+@lru_cache(maxsize=4_096)
+def _shown(sign: str) -> str:
     if unicodedata.category(sign) not in _HIDDEN and not _INVISIBLE.match(sign):
         return " " if sign != " " and unicodedata.category(sign) == "Zs" else sign
     named = _NAMED.get(sign)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from benchloop_analysis import evidence
+from benchloop_analysis import evidence, literals
 from benchloop_analysis.case import Case
+from benchloop_analysis.literals import possible
 from benchloop_analysis.matchers.registry import Finding, Params, matcher, one_of
 from benchloop_analysis.records import Event, Kind
 
@@ -68,7 +69,8 @@ def writes(case: Case, rule_id: str, params: WrittenParams) -> Finding | None:
     """The agent writes, or runs, text that fits one of the patterns, and the task's text holds no such words."""
     pattern, paths = one_of(params.patterns, 0), one_of(params.paths, 0)
     assert pattern is not None
-    if params.unless_named and pattern.search(case.trajectory.instruction):
+    written = case.once(f"written {params.where}", lambda: _all_texts(case, params.where))
+    if not possible(pattern, written) or (params.unless_named and pattern.search(case.trajectory.instruction)):
         return None
     for event in case.calls:
         if event.is_error or (paths is not None and not any(paths.search(path) for path in event.writes)):
@@ -88,6 +90,11 @@ def _texts(case: Case, event: Event, where: str) -> list[tuple[str, str]]:
     if where != "command" and event.command is None and event.kind in ("edit", "write"):
         found += [(name, event.arguments[name]) for name in case.tables.tools.content if isinstance(event.arguments.get(name), str)]
     return found
+
+
+def _all_texts(case: Case, where: str) -> str:
+    """All of `_texts`, lowered: most rules look for words that nobody wrote."""
+    return literals.lowered("\n".join(text for event in case.calls if not event.is_error for _, text in _texts(case, event, where)))
 
 
 class LiteralParams(Params, frozen=True, kw_only=True):

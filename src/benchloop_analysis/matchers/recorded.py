@@ -6,6 +6,7 @@ from typing import Literal
 
 from benchloop_analysis import evidence
 from benchloop_analysis.case import Case
+from benchloop_analysis.literals import matches
 from benchloop_analysis.matchers.registry import Finding, NoParams, Params, matcher, one_of
 from benchloop_analysis.records import Evidence, File
 from benchloop_client.contract.resources import TRAJECTORY_PROBLEM
@@ -74,10 +75,8 @@ def text(case: Case, rule_id: str, params: TextParams) -> Finding | None:
     assert pattern is not None
     for file in case.files(paths):
         searched = case.searchable(file)
-        if unless is not None and unless.search(searched.short):
-            continue
-        places = [searched.place(match.start()) for match in pattern.finditer(searched.short)]
-        if places:
+        places = [searched.place(match.start()) for match in matches(pattern, searched.short, searched.lower)]
+        if places and (unless is None or not any(matches(unless, searched.short, searched.lower))):
             return Finding(evidence=tuple(_cited(rule_id, file, places, params.cite)), values={"file": file.path})
     return None
 

@@ -7,6 +7,7 @@ from typing import Literal
 from benchloop_analysis import evidence
 from benchloop_analysis.case import Case
 from benchloop_analysis.expected import Difference, Wanted
+from benchloop_analysis.literals import matches
 from benchloop_analysis.matchers.registry import Finding, NoParams, Params, matcher, one_of
 from benchloop_analysis.matchers.told import unsourced
 from benchloop_analysis.records import Event, Evidence, Kind
@@ -25,9 +26,9 @@ def named_path_missing(case: Case, rule_id: str, params: MissingParams) -> Findi
     paths, pattern = one_of((params.files,)), one_of(params.patterns)
     assert paths is not None
     assert pattern is not None
-    for file in case.files(paths):
+    for file in case.files(paths) if case.named_paths else ():
         searched = case.searchable(file)
-        for match in pattern.finditer(searched.short):
+        for match in matches(pattern, searched.short, searched.lower):
             group = next((place for place, value in enumerate(match.groups(), 1) if value), None)
             named = next((path for path in case.named_paths if _same_path(match.group(group), path)), None) if group else None
             if group is not None and named is not None:

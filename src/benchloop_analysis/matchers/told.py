@@ -41,6 +41,8 @@ def unsourced(case: Case, params: CountParams | None = None) -> tuple[Event, re.
     params = params or CountParams()
     pattern = one_of(params.patterns, 0)
     assert pattern is not None
+    if not any(pattern.search(event.text) for event in case.agent_events if event.tool is None):
+        return None
     known: set[str] = set()
     for event in case.events:
         if event.source == "agent" and event.tool is None:
