@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TypeAlias
 
 import msgspec
@@ -29,6 +27,8 @@ from benchloop_client.transfer.zipping import DEFLATED, STORED, Entry
 #: A longer document (plain bytes) goes through in pieces.
 LARGE = bulk_texts.LARGE
 _MOST_THREADS = 8
+#: Shorter ones go through together, so many plain bytes or so many documents at a time: handing over costs more than a small entry itself.
+_BATCH, _TOGETHER = 1 << 18, 128
 #: So many jobs with media are remembered in a checkpoint; where there are more, a run that is taken up looks at all entries again.
 _REMEMBERED = 200
 
@@ -73,7 +73,7 @@ class _Done:
     media: bool
 
 
-_Raw: TypeAlias = "_Whole | Piece"
+_Raw: TypeAlias = "tuple[_Whole, ...] | Piece"
 
 
 def fill(work: Work, section: Section, part: Part, *, count: Counted | None = None) -> Filled:
@@ -81,9 +81,9 @@ def fill(work: Work, section: Section, part: Part, *, count: Counted | None = No
     with Bulk(work, section.origin, part) as stream:
         filler = _Filler(section, part, count)
         source = spread(ahead(_raw(stream.items(wanted=section.only))), filler.packed, threads=_threads())
-        with filler:
-            for one in source:
-                filler.check(filler.large(one, source) if isinstance(one, Piece) else filler.write(one))
+        for one in source:
+            filler.check(filler.large(one, source) if isinstance(one, Piece) else filler.write(one))
+        filler.end()
     return filler.filled
 
 
@@ -133,11 +133,26 @@ def _threads() -> int:
 
 
 def _raw(items: Iterable[tuple[Item, Mark]]) -> Iterator[_Raw]:
-    for item, mark in items:
-        if item.whole and item.header.size <= LARGE:
-            yield _Whole(item.header, item.read(), mark)
-        else:
-            yield from bulk_texts.pieces(item, mark)
+    """Small documents together, large ones in pieces. What was collected when the stream breaks off comes before the error."""
+    batch: list[_Whole] = []
+    size = 0
+    try:
+        for item, mark in items:
+            whole = item.whole and item.header.size <= LARGE
+            if batch and (not whole or size >= _BATCH or len(batch) >= _TOGETHER):
+                yield tuple(batch)
+                batch, size = [], 0
+            if whole:
+                batch.append(_Whole(item.header, item.read(), mark))
+                size += item.header.size
+            else:
+                yield from bulk_texts.pieces(item, mark)
+    except BenchloopError:
+        if batch:
+            yield tuple(batch)
+        raise
+    if batch:
+        yield tuple(batch)
 
 
 class _Filler:
@@ -146,7 +161,6 @@ class _Filler:
     def __init__(self, section: Section, part: Part, count: Counted | None) -> None:
         self._section, self._part, self._count = section, part, count
         self._mark: Mark | None = None
-        self._marked_at = 0
         self.filled = Filled()
         if part.state.offset:
             note = part.state.note
@@ -155,19 +169,16 @@ class _Filler:
             for _ in range(self.filled.jobs):
                 self._counted("", failed=False)
 
-    def __enter__(self) -> _Filler:
-        return self
+    def end(self) -> None:
+        """All of the stream has come: that is noted at once."""
+        if self._mark is not None:
+            self.check(self._mark, force=True)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """At the end, and where it breaks off between two entries, that is noted at once."""
-        if self._mark is not None and self._part.size == self._marked_at:
-            with suppress(BenchloopError):
-                self.check(self._mark, force=True)
+    def packed(self, raw: _Raw) -> tuple[_Done, ...] | Piece:
+        """The entries of items; runs on several threads."""
+        return raw if isinstance(raw, Piece) else tuple(map(self._packed, raw))
 
-    def packed(self, one: _Raw) -> _Done | Piece:
-        """The entry of an item; runs on several threads."""
-        if isinstance(one, Piece):
-            return one
+    def _packed(self, one: _Whole) -> _Done:
         header = one.header
         if header.gone or not header.length:
             return _Done(header, one.mark, None, b"", media=False)
@@ -177,18 +188,26 @@ class _Filler:
         entry = Entry(self._section.name(header.job_id), method, zlib.crc32(text), len(text), len(data))
         return _Done(header, one.mark, entry, data, media=task_media.MARK in text)
 
-    def write(self, done: _Done) -> Mark:
-        """Append an entry."""
-        job_id = done.header.job_id
-        if done.entry is None:
-            self.filled.gone.append(job_id)
-        else:
-            self._saw(job_id, media=done.media)
-            self._part.write(zipping.head(done.entry))
-            self._part.write(done.packed)
-        self.filled.jobs += 1
-        self._counted(job_id, failed=done.entry is None)
-        return done.mark
+    def write(self, several: tuple[_Done, ...]) -> Mark:
+        """Append entries."""
+        chunks: list[bytes] = []
+        media: list[tuple[str, int]] = []
+        offset = self._part.size
+        for done in several:
+            if done.entry is not None:
+                if done.media:
+                    media.append((done.header.job_id, offset))
+                chunks += (zipping.head(done.entry), done.packed)
+                offset += len(chunks[-2]) + len(chunks[-1])
+        self._part.write(b"".join(chunks))
+        # Only now: the last checkpoint must not know of what could not be written.
+        self.filled.gone += (done.header.job_id for done in several if done.entry is None)
+        if self.filled.media is not None:
+            self.filled.media += media
+        self.filled.jobs += len(several)
+        for done in several:
+            self._counted(done.header.job_id, failed=done.entry is None)
+        return several[-1].mark
 
     def large(self, first: Piece, source: Iterator[object]) -> Mark:
         """Append an entry that is too long to be held."""
@@ -207,14 +226,10 @@ class _Filler:
 
     def check(self, mark: Mark, *, force: bool = False) -> None:
         """Note how far it came."""
-        self._mark, self._marked_at = mark, self._part.size
+        self._mark = mark
         filled = self.filled
         media = filled.media if filled.media is not None and len(filled.media) <= _REMEMBERED else None
         self._part.checkpoint(mark.end, items=filled.jobs, note=_Note(lines=mark.lines, gone=filled.gone, media=media), force=force)
-
-    def _saw(self, job_id: str, *, media: bool) -> None:
-        if media and self.filled.media is not None:
-            self.filled.media.append((job_id, self._part.size))
 
     def _counted(self, job_id: str, *, failed: bool) -> None:
         if self._count is not None:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 
 from benchloop_client.actions.bulk import Bulk, Mark, Origin
 from benchloop_client.actions.bulk_texts import Text, texts
@@ -14,7 +12,6 @@ from benchloop_client.actions.destination import Destination, Outcome, in_group
 from benchloop_client.actions.events import Counter, Noted
 from benchloop_client.actions.layout import Layout
 from benchloop_client.actions.work import Work
-from benchloop_client.errors import BenchloopError
 from benchloop_client.transfer.journal import Entry
 from benchloop_client.transfer.plan import Wanted
 from benchloop_client.transfer.resume import Part
@@ -50,9 +47,8 @@ def _fetched(work: Work, document: Document, destination: Destination, part: Par
         if bulk.unchanged:
             return Outcome(destination.root / wanted.path, kept=True)
         writer = _Writer(work, document, destination.layout, part)
-        with writer:
-            for text in texts(bulk.items(wanted=document.only), destination.layout):
-                writer.write(text)
+        for text in texts(bulk.items(wanted=document.only), destination.layout):
+            writer.write(text)
         writer.end()
     placed = part.finish(wanted.path)
     destination.journal.add(
@@ -80,19 +76,8 @@ class _Writer:
         self._counter = Counter(work.watch, f"trajectories of {document.group_id}", "jobs", document.jobs, quiet=True)
         if self._jobs:
             self._counter.step("fetched", "", by=self._jobs)
-        self._mark: Mark | None = None
-        self._marked_at = 0
         if not part.state.offset:
             self._put(_head(document.group_id, layout))
-
-    def __enter__(self) -> _Writer:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Where it breaks off between two documents, that is noted at once."""
-        if error is not None and self._mark is not None and self._part.size == self._marked_at:
-            with suppress(BenchloopError):
-                self._check(self._mark, force=True)
 
     @property
     def crc32(self) -> str:
@@ -111,7 +96,6 @@ class _Writer:
         if text.jobs:
             self._counter.step("fetched", "", by=text.jobs)
         if text.mark is not None:
-            self._mark, self._marked_at = text.mark, self._part.size
             self._check(text.mark)
 
     def end(self) -> None:
@@ -127,9 +111,9 @@ class _Writer:
         self._crc = zlib.crc32(chunk, self._crc)
         self._part.write(chunk)
 
-    def _check(self, mark: Mark, *, force: bool = False) -> None:
+    def _check(self, mark: Mark) -> None:
         note = {"lines": mark.lines, "recorded": self._recorded, "crc32": self._crc}
-        self._part.checkpoint(mark.end, items=self._jobs, note=note, force=force)
+        self._part.checkpoint(mark.end, items=self._jobs, note=note)
 
 
 def _head(group_id: str, layout: Layout) -> bytes:

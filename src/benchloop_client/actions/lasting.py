@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
 from benchloop_client.client import Span
-from benchloop_client.errors import BenchloopError, IntegrityError, NetworkError, RangeRefused
+from benchloop_client.errors import IntegrityError, NetworkError, RangeRefused
 from benchloop_client.transfer import files
 from benchloop_client.transfer.files import Expect, Placed
 from benchloop_client.transfer.plan import Wanted
@@ -152,14 +152,9 @@ def _filled(part: Part, how: Lasting, body: Body, holes: list[Hole]) -> None:
 
 
 def _in_order(part: Part, pieces: Pieces) -> None:
-    try:
-        for piece in pieces:
-            part.write(piece)
-            part.checkpoint(part.size)
-    except BenchloopError:
-        with suppress(BenchloopError):
-            part.checkpoint(part.size, force=True)
-        raise
+    for piece in pieces:
+        part.write(piece)
+        part.checkpoint(part.size)
 
 
 def _opener(part: Part, how: Lasting) -> OpenRange:

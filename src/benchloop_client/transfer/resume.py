@@ -26,13 +26,14 @@ import secrets
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import msgspec
 
-from benchloop_client.errors import IntegrityError
+from benchloop_client.errors import BenchloopError, IntegrityError
 from benchloop_client.transfer import owners, states
 from benchloop_client.transfer.files import SYNCED_SIZE, Expect, Placed, contained, local_error, make_folder, sync_folder, verify
 from benchloop_client.transfer.states import Head, Kept, State, strong
@@ -148,6 +149,8 @@ class Part:
         self._hash = hashlib.sha256() if digest else None
         self._hashed = 0
         self._written_at, self._durable_at = time.monotonic(), kept.state.offset
+        #: The last checkpoint that was asked for, written down or not.
+        self._asked: State | None = None
         try:
             self._log = open(kept.state_file, "ab", buffering=0)  # noqa: SIM115 - closed by `_close`
             self._file = open(self.path, "r+b", buffering=0)  # noqa: SIM115 - closed by `_close`
@@ -220,6 +223,7 @@ class Part:
             raise local_error(error, self.path) from None
         self._size = self._durable_at = self._hashed = 0
         self._hash = hashlib.sha256() if self._hash is not None else None
+        self._asked = None
         self._log_state(State(etag=etag if strong(etag) and etag else "", total=total))
 
     def write(self, piece: bytes | bytearray | memoryview) -> None:
@@ -237,29 +241,15 @@ class Part:
 
     def checkpoint(self, offset: int, *, items: int = 0, note: Any = None, force: bool = False) -> bool:
         """Note that everything up to byte `offset` of the answer is in the part as it is now; True if it was written down. Only every
-        `EVERY_BYTES` or `EVERY_SECONDS`, or with `force`.
+        `EVERY_BYTES` or `EVERY_SECONDS`, or with `force`; but the last one is when the part is left unfinished, so `note` must not change.
         """
         now = time.monotonic()
+        etag, total = self.state.etag, self.state.total
+        self._asked = asked = State(etag=etag, offset=offset, size=self._size, total=total, items=items, note=note)
         if not force and offset - self.state.offset < EVERY_BYTES and now - self._written_at < EVERY_SECONDS:
             return False
         self._written_at = now
-        boot = owners.boot()
-        sync = offset - self._durable_at >= _SYNC_BYTES or not boot
-        if sync:
-            self._sync()
-            self._durable_at = offset
-        self._log_state(
-            State(
-                etag=self.state.etag,
-                offset=offset,
-                size=self._size,
-                total=self.state.total,
-                items=items,
-                note=note,
-                durable=sync,
-                boot=boot,
-            )
-        )
+        self._write_down(asked)
         return True
 
     def finish(self, path: str | Path, *, expect: Expect | None = None) -> Placed:
@@ -308,6 +298,7 @@ class Part:
         """Close; what the last checkpoint says can be taken up by the next try. A part without any use is removed."""
         if self._file.closed:
             return
+        self._keep_last()
         if not (self.state.etag and self.state.offset):
             self.abandon()
             return
@@ -319,6 +310,23 @@ class Part:
         if not self._file.closed:
             self._close()
         self._forget()
+
+    def _keep_last(self) -> None:
+        """Write down the last checkpoint that was asked for, without what came behind it: on a full disk that may be half a piece."""
+        asked = self._asked
+        if asked is None or asked.offset <= self.state.offset or asked.etag != self.state.etag:
+            return
+        with suppress(OSError, BenchloopError):
+            self._file.truncate(asked.size)
+            self._write_down(asked)
+
+    def _write_down(self, asked: State) -> None:
+        boot = owners.boot()
+        sync = asked.offset - self._durable_at >= _SYNC_BYTES or not boot
+        if sync:
+            self._sync()
+            self._durable_at = asked.offset
+        self._log_state(msgspec.structs.replace(asked, durable=sync, boot=boot))
 
     def _cut_back(self) -> None:
         self._size = self.state.size

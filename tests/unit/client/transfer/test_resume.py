@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchloop_client.errors import IntegrityError, LocalError
+from benchloop_client.errors import DiskFull, IntegrityError, LocalError
 from benchloop_client.transfer import owners, states
 from benchloop_client.transfer.files import Expect
 from benchloop_client.transfer.resume import EVERY_BYTES, Part, Parts
@@ -149,6 +149,29 @@ def test_checkpoints_come_now_and_then(tmp_path: Path) -> None:
             written += part.checkpoint(part.size)
         part.abandon()
     assert 7 <= written <= 24
+
+
+@pytest.mark.parametrize("error", [DiskFull("no space left"), RuntimeError("stopped")])
+def test_a_try_that_ends_in_order_keeps_the_last_place_it_asked_for(tmp_path: Path, error: Exception) -> None:
+    """Also one for which no checkpoint was due yet, and without the half of a piece that still fitted on the disk."""
+    with pytest.raises(type(error)), Parts(tmp_path).open("s", "a/b", digest=False) as part:
+        part.begin(etag=ETAG, total=20)
+        part.write(b"0123456789")
+        assert not part.checkpoint(100, items=3, note={"seen": "x"})
+        part.write(b"half")
+        raise error
+    with Parts(tmp_path).open("s", "a/b", digest=False) as part:
+        assert (part.state.offset, part.size, part.state.items, part.state.note) == (100, 10, 3, {"seen": "x"})
+        assert part.path.read_bytes() == b"0123456789"
+
+
+def test_a_new_version_forgets_the_last_place(tmp_path: Path) -> None:
+    with Parts(tmp_path).open("s", "a/b", digest=False) as part:
+        part.begin(etag=ETAG, total=20)
+        part.write(b"0123456789")
+        part.checkpoint(100)
+        part.begin(etag=ETAG, total=20)
+    assert list((tmp_path / ".benchloop" / "parts").iterdir()) == []
 
 
 def test_a_part_without_a_digest_says_so(tmp_path: Path) -> None:
