@@ -17,6 +17,7 @@ from benchloop_analysis.records import Command, Event
 from benchloop_analysis.tables import Tables
 
 _LOOKS = frozenset({"read", "search", "list"})
+_OPENS = frozenset({"read", "search"})
 _CHANGES = frozenset({"edit", "write", "delete"})
 _LISTED = 20_000
 #: Programs that answer "no" by exit code 1: that is no failure.
@@ -50,9 +51,10 @@ class Edit(msgspec.Struct, frozen=True, gc=False):
 
 
 class Act(msgspec.Struct, frozen=True, gc=False):
-    """One event of the agent. `place` counts acts, `turn` steps of the agent, both from 0; `call` counts calls, -1 for words.
+    """One event of the agent. `place` counts acts, `turn` steps of the agent, `work` steps of it that hold a call, all from 0 (`work` of
+    words is that of the calls before them, -1 without any); `call` counts calls, -1 for words.
 
-    `paths` and `looked` (those that are read, searched or listed) are plain. `edited_at` and `checked_at` are the places of the last
+    `paths` and `looked` (those that are read or searched) are plain. `edited_at` and `checked_at` are the places of the last
     command that edits or checks, -1 without one. `tried`: an edit is attempted. `changes`: a file or a record of a service is changed.
     `passed` is what a check says, None where nothing is recorded. `failed`: it ended in an error.
     """
@@ -60,6 +62,7 @@ class Act(msgspec.Struct, frozen=True, gc=False):
     event: Event
     place: int
     turn: int
+    work: int
     call: int
     failed: bool
     tried: bool = False
@@ -98,9 +101,17 @@ def passes(event: Event, failed: bool) -> bool | None:
     """What a check says; None where no result is recorded."""
     if failed:
         return False
-    if event.output is None:
+    if event.output is None or event.arguments.get("run_in_background") is True or event.output.startswith("Command running in background"):
         return None
     return _FAILING.search(event.output[-_TAIL:]) is None
+
+
+def spoken(event: Event) -> str:
+    """The words of an event. A converter that had none to write says `Executed <tool> <id>`: that is not the agent's."""
+    text = event.text
+    if text.startswith("Executed ") and len(text) < 200 and len(text.split()) == 3:
+        return ""
+    return text
 
 
 class _Reader:
@@ -113,7 +124,8 @@ class _Reader:
         self._edited_words: set[str] = set()
         self._listings: list[str] = []
         self._findings: list[str] = []
-        self._place = self._turn = self._call = -1
+        self._place = self._turn = self._work = self._call = -1
+        self._worked = False
         self._step: int | None = None
 
     def act(self, event: Event) -> Act:
@@ -122,8 +134,12 @@ class _Reader:
         if event.step_id != self._step:
             self._turn += 1
             self._step = event.step_id
+            self._worked = False
         if event.tool is None:
-            return Act(event, self._place, self._turn, -1, False)
+            return Act(event, self._place, self._turn, self._work, -1, False)
+        if not self._worked:
+            self._worked = True
+            self._work += 1
         self._call += 1
         failed = fails(event)
         paths = tuple(map(plain, event.paths))
@@ -137,6 +153,7 @@ class _Reader:
             event,
             self._place,
             self._turn,
+            self._work,
             self._call,
             failed,
             tried=bool(found),
@@ -217,8 +234,8 @@ class _Reader:
 
     def _looked(self, event: Event, paths: tuple[str, ...]) -> tuple[str, ...]:
         if not event.commands:
-            return paths if event.kind in _LOOKS else ()
-        return tuple(plain(path) for command in event.commands if command.kind in _LOOKS for path in command.paths)
+            return paths if event.kind in _OPENS else ()
+        return tuple(plain(path) for command in event.commands if command.kind in _OPENS for path in command.paths)
 
     def _remember(self, event: Event, act: Act) -> None:
         if act.failed:

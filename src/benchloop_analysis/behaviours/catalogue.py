@@ -26,7 +26,7 @@ CATALOGUE: tuple[Behaviour, ...] = (
         id="E1",
         name="context_before_edit",
         prior=1,
-        definition="At least 80 % of the edited files that were there before had been read, or found by a search, before their first edit.",
+        definition="At least 80 % of the edited files that the agent did not create had been read, or found by a search, before.",
         applies="At least one file that was there before is edited.",
     ),
     _exploration(
@@ -73,7 +73,7 @@ CATALOGUE: tuple[Behaviour, ...] = (
         name="explicit_plan",
         timing="early",
         prior=1,
-        definition="In its first 3 steps the agent calls a tool for plans, or writes or thinks a list of at least 3 items.",
+        definition="In its first 3 steps the agent calls a tool for plans, or writes or thinks a list of at least 3 things to do.",
     ),
     _planning(
         id="P2",
@@ -110,7 +110,7 @@ CATALOGUE: tuple[Behaviour, ...] = (
         name="check_rate",
         kind="ratio",
         prior=1,
-        definition="The share of edits that a check follows within 3 steps.",
+        definition="The share of edits that a check follows within the next 3 steps with a call.",
         applies=_EDIT,
     ),
     _verification(
@@ -125,7 +125,7 @@ CATALOGUE: tuple[Behaviour, ...] = (
         id="V4",
         name="reads_back_edit",
         prior=1,
-        definition="At least half of the edits are looked at again, the file or the difference, within 2 steps.",
+        definition="At least half of the edits are looked at again, the file or the difference, within the next 2 steps with a call.",
         applies=_EDIT,
     ),
     _verification(
@@ -154,8 +154,8 @@ CATALOGUE: tuple[Behaviour, ...] = (
         id="R1",
         name="diagnoses_error",
         prior=1,
-        definition="After at least half of the errors the next step reads, lists or searches something that the error names.",
-        applies=f"{_ERROR} and another step follows.",
+        definition="After at least half of the errors the next step with a call reads, lists or searches something that the error names.",
+        applies=f"{_ERROR}, another call follows, and the run works on files or in a shell.",
     ),
     _error_recovery(
         id="R2",
@@ -183,7 +183,7 @@ CATALOGUE: tuple[Behaviour, ...] = (
         id="R5",
         name="reverts_bad_change",
         prior=1,
-        definition="Within 5 steps after a check newly fails, a change is undone (by version control, an undo, a backup).",
+        definition="Within 5 steps with a call after a check newly fails, a change is undone (by version control, an undo, a backup).",
         applies="A check fails after an edit, and the check before it did not.",
     ),
     _tool_discipline(
@@ -206,8 +206,8 @@ CATALOGUE: tuple[Behaviour, ...] = (
         id="T3",
         name="structured_edit",
         prior=1,
-        definition="Files that were there before are changed by an edit tool, a patch or a stream editor; none is written anew as a whole.",
-        applies="At least one file that was there before is edited.",
+        definition="Files that were there already are changed by an edit tool, a patch or a stream editor, none is written anew.",
+        applies="At least one file that is there already, the agent's own included, is edited.",
     ),
     _tool_discipline(
         id="T4",
@@ -228,8 +228,8 @@ CATALOGUE: tuple[Behaviour, ...] = (
         id="T6",
         name="ignores_error",
         prior=-1,
-        definition="After some error the next 3 steps neither repeat the call nor read, run or change its target nor tell the user.",
-        applies=f"{_ERROR} and at least 3 steps follow.",
+        definition="After some error the next 3 steps with a call do not repeat it, nor touch its target, and nothing is said meanwhile.",
+        applies=f"{_ERROR} and at least 3 steps with a call follow.",
     ),
     _efficiency(
         id="F1",

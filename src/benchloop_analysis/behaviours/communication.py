@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from benchloop_analysis.behaviours.acts import Act
+from benchloop_analysis.behaviours.acts import Act, spoken
 from benchloop_analysis.behaviours.naming import base
 from benchloop_analysis.behaviours.view import Found, Run, View, truth
 
@@ -67,7 +67,7 @@ def last_words(view: View) -> tuple[Act | None, str]:
     if last is None:
         return None, ""
     begin = view.run.starts[last.turn]
-    parts = [act.event.text for act in view.acts[begin:]]
+    parts = [spoken(act.event) for act in view.acts[begin:]]
     for act in view.acts[begin:]:
         if act.event.kind == "submit":
             parts += [value for value in act.event.arguments.values() if isinstance(value, str)]

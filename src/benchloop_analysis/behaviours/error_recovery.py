@@ -21,8 +21,8 @@ _UNDO_TOOL = re.compile(r"undo|revert|rollback|restore", re.IGNORECASE)
 
 def diagnoses_error(view: View) -> Found | None:
     """R1."""
-    followed = [act for act in view.errors if act.turn + 1 < view.turns or view.acts[-1].place > act.place]
-    if not followed:
+    followed = [act for act in view.errors if act.call + 1 < len(view.calls)]
+    if not followed or not view.on_files:
         return None
     looked = [act for act in followed if any(_is_about(later, act) for later in view.following(act, 1))]
     return truth(2 * len(looked) >= len(followed), looked or followed)
@@ -45,7 +45,9 @@ def _subjects(act: Act) -> Iterator[str]:
             if isinstance(value, str) and len(value) < 200:
                 yield from _WORD.findall(value)
     for command in act.event.commands:
-        if command.kind == "search":
+        if command.kind == "list":
+            yield from (base(path) for path in command.paths if len(base(path)) > 2)
+        elif command.kind == "search":
             yield from (word for text in command.words[:3] if not text.startswith("-") for word in _WORD.findall(text[:200]))
 
 

@@ -12,6 +12,8 @@ _SHARE = 0.8
 _EARLY = 3
 _TESTS = re.compile(r"(?<![a-z])(?:tests?|specs?)(?![a-z])", re.IGNORECASE)
 _LOOKS = frozenset({"read", "search", "list"})
+#: Errors of calls in which the program that was meant did not run.
+_NOT_STARTED = frozenset({"command_not_found", "unknown_tool", "schema_error", "shell_syntax", "usage", "user_declined"})
 _RUNS = frozenset({"run", "test", "build"})
 
 
@@ -89,4 +91,5 @@ def _edits_foreign(run: Run, act: Act) -> bool:
 def _shows_failure(run: Run, act: Act) -> bool:
     event = act.event
     runs = event.kind in _RUNS or any(command.kind in _RUNS for command in event.commands)
-    return runs and (act.failed or act.passed is False) and event.error_class not in ("command_not_found", "unknown_tool", "schema_error")
+    started = event.error_class not in _NOT_STARTED and event.exit_code not in (126, 127)
+    return runs and started and (act.failed or act.passed is False)

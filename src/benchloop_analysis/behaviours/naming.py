@@ -31,6 +31,7 @@ _NEAR = 80
 
 def plain(path: str) -> str:
     """The path without what does not matter: `./` before it, a slash behind it."""
+    path = path.strip()
     while path.startswith("./"):
         path = path[2:]
     return path.rstrip("/") if len(path) > 1 else path

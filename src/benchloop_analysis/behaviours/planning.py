@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import groupby
 
-from benchloop_analysis.behaviours.acts import Act
+from benchloop_analysis.behaviours.acts import Act, spoken
 from benchloop_analysis.behaviours.naming import edges
 from benchloop_analysis.behaviours.view import Found, Run, View, binary, truth
 
@@ -16,8 +16,10 @@ _MOST_TERMS = 80
 _RETURNS = 2
 _PLAN_TOOL = re.compile(r"plan|todo(?!read)|task_?(?:create|update|tracker)", re.IGNORECASE)
 _CUE = re.compile(
-    r"\b(?:plan|steps?|approach|strategy|to-?do|tasks?|i(?:'ll| will| need to| am going to|'m going to)|let me|let's)\b", re.IGNORECASE
+    r"\b(?:plan|steps|approach|strategy|to-?do)\b|\bi(?:'ll| will| need to| should| am going to|'m going to)\b", re.IGNORECASE
 )
+_ASKED = re.compile(r"\b(?:you|your|please|following (?:details|information))\b", re.IGNORECASE)
+_NEAR = 160
 _ITEM = re.compile(r"^[ \t]*(?:\d{1,2}[.)]|[-*•]|step \d+:?|\[[ x]\])[ \t]+\S", re.MULTILINE | re.IGNORECASE)
 _TERM = re.compile(r"[A-Za-z_][\w.-]*[\w]|\d[\w.:-]*\w")
 _TEXT = 20_000
@@ -43,12 +45,16 @@ def _is_plan(tool: str | None) -> bool:
 def _lists(act: Act) -> bool:
     event = act.event
     thoughts = [value for value in event.arguments.values() if isinstance(value, str)] if event.kind == "plan" else []
-    return any(_is_list(text[:_TEXT]) for text in (event.text, event.thinking, *thoughts) if len(text) > 20)
+    return any(_is_list(text[:_TEXT]) for text in (spoken(event), event.thinking, *thoughts) if len(text) > 20)
 
 
 def _is_list(text: str) -> bool:
+    """Whether a text lists what its author is going to do: items behind words such as plan, steps or "I need to", not asked of the user."""
     items = list(_ITEM.finditer(text))
-    return len(items) >= _ITEMS and _CUE.search(text, 0, items[_ITEMS - 1].end()) is not None
+    if len(items) < _ITEMS:
+        return False
+    before = text[max(0, items[0].start() - _NEAR) : items[0].start()]
+    return _CUE.search(before) is not None and _ASKED.search(before) is None
 
 
 def plan_updated(view: View) -> Found | None:
@@ -56,8 +62,13 @@ def plan_updated(view: View) -> Found | None:
     plans = view.which(_plans)
     if not plans:
         return None
-    states = [next(same) for _, same in groupby(plans, key=lambda act: act.event.key)]
+    states = [next(same) for _, same in groupby(plans, key=_state)]
     return truth(len(states) > 2, states)
+
+
+def _state(act: Act) -> str:
+    """The state of a plan. Where each task is created by a call of its own, these calls together write one plan."""
+    return "create" if "create" in (act.event.tool or "").lower() else act.event.key
 
 
 def _plans(run: Run, act: Act) -> bool:
@@ -75,7 +86,7 @@ def goal_restated_late(view: View) -> Found | None:
     for term in terms:
         hits += term in said
         if hits == _TERMS:
-            return Found(1.0, [act for act in view.acts[view.run.starts[begin] :] if act.event.text or act.event.thinking][-1:])
+            return Found(1.0, [act for act in view.acts[view.run.starts[begin] :] if act.event.thinking or spoken(act.event)][-1:])
     return Found(0.0, view.acts[-1:])
 
 

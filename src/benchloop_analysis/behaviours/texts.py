@@ -72,11 +72,10 @@ def inline_changes(code: str, at: int) -> Iterator[Change]:
     """What Python code writes to files whose names stand in it."""
     if "open(" not in code and ".write_" not in code:
         return
-    reads = ".read" in code
     for match in _OPENED.finditer(code[:_MOST]):
-        yield Change(
-            at, match.group(1) or match.group(3), in_place=reads or match.group(2) == "a", whole=not reads and match.group(2) != "a"
-        )
+        path = match.group(1) or match.group(3)
+        reads = code.count(path) > 1 and ".read" in code
+        yield Change(at, path, in_place=reads, whole=not reads and match.group(2) != "a")
 
 
 def _written(command: str, one: Command, at: int, bodies: list[str]) -> Iterator[Change]:

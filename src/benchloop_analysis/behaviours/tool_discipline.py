@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from benchloop_analysis.behaviours.acts import Act
+from benchloop_analysis import outputs
+from benchloop_analysis.behaviours.acts import Act, spoken
 from benchloop_analysis.behaviours.naming import base
 from benchloop_analysis.behaviours.view import Found, Run, View, binary, truth
 from benchloop_analysis.records import Command, Event
@@ -81,6 +82,8 @@ def _is_shell(run: Run, act: Act) -> bool:
 
 
 def _starts_waiting(run: Run, act: Act) -> bool:
+    if act.event.error_class in outputs.REFUSED:
+        return False
     programs = run.tables.programs
     return any(_waits(command, act.event, programs) for command in act.event.commands)
 
@@ -108,7 +111,7 @@ def _detaches(text: str, words: tuple[str, ...]) -> bool:
 
 def ignores_error(view: View) -> Found | None:
     """T6."""
-    judged = [act for act in view.errors if act.turn + _SOON < view.turns and act.event.error_class != "user_declined"]
+    judged = [act for act in view.errors if act.work + _SOON < view.works and act.event.error_class != "user_declined"]
     if not judged:
         return None
     return binary([act for act in judged if not any(_deals(later, act) for later in view.following(act, _SOON))], judged)
@@ -117,7 +120,7 @@ def ignores_error(view: View) -> Found | None:
 def _deals(later: Act, error: Act) -> bool:
     """Whether an act comes back to what failed: the same call or tool, its files, what its output names, or words to the user."""
     if later.call < 0:
-        return bool(later.event.text.strip())
+        return bool(spoken(later.event).strip())
     if later.event.key == error.event.key:
         return True
     if not error.event.commands:

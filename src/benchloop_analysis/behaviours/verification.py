@@ -38,13 +38,13 @@ def check_rate(view: View) -> Found | None:
     """V2."""
     if not view.edits:
         return None
-    places = [(act.place, act.turn) for act in view.checks]
+    places = [(act.place, act.work) for act in view.checks]
     missed: list[Act] = []
     at = 0
     for edit in view.edits:
         while at < len(places) and places[at][0] <= edit.place:
             at += 1
-        soon = edit.checked_at > edit.edited_at or (at < len(places) and places[at][1] - edit.turn <= _SOON)
+        soon = edit.checked_at > edit.edited_at or (at < len(places) and places[at][1] - edit.work <= _SOON)
         if not soon:
             missed.append(edit)
     return Found(1 - len(missed) / len(view.edits), missed or view.edits)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeAlias, TypeVar, cast
 
-from benchloop_analysis.behaviours.acts import Act, read_acts
+from benchloop_analysis.behaviours.acts import Act, read_acts, spoken
 from benchloop_analysis.behaviours.naming import named_files
 from benchloop_analysis.case import Case
 from benchloop_analysis.tables import Tables
@@ -40,9 +40,10 @@ class Run:
         self.changes = [act for act in self.calls if act.changes]
         self.turns = self.acts[-1].turn + 1 if self.acts else 0
         self.starts = _starts(self.acts, self.turns)
+        self.work_starts = _work_starts(self.calls)
         first = self.acts[0].event.position if self.acts else -1
         self.replies = [event.position for event in case.events if event.source == "user" and event.position > first >= 0]
-        self.first_words = next((act.place for act in self.acts if act.event.text or act.event.thinking), len(self.acts))
+        self.first_words = next((act.place for act in self.acts if act.event.thinking or spoken(act.event)), len(self.acts))
         self.on_files = next((act.place for act in self.calls if act.event.command is not None or _is_file(act)), len(self.acts))
 
         self._marked: dict[Mark, list[Act]] = {}
@@ -54,8 +55,9 @@ class Run:
         words = [""] * self.turns
         for act in self.acts:
             event = act.event
-            if event.text or event.thinking:
-                words[act.turn] = f"{words[act.turn]}\n{_edges(event.text)}\n{_edges(event.thinking)}".lower()
+            text = spoken(event)
+            if text or event.thinking:
+                words[act.turn] = f"{words[act.turn]}\n{_edges(text)}\n{_edges(event.thinking)}".lower()
         return words
 
     def marked(self, mark: Mark) -> list[Act]:
@@ -116,19 +118,33 @@ class View:
         """Whether any words or thoughts of the agent are recorded."""
         return self.run.first_words < self.end
 
-    def following(self, act: Act, turns: int, among: list[Act] | None = None) -> Sequence[Act]:
-        """The acts after this one, up to the end of the `turns` steps behind its own; `among`: only of these."""
-        last = act.turn + turns + 1
-        end = self.end if last >= self.turns else self.run.starts[last]
+    @property
+    def works(self) -> int:
+        """Steps of the agent that hold a call."""
+        return self.calls[-1].work + 1 if self.calls else 0
+
+    def following(self, call: Act, steps: int, among: list[Act] | None = None) -> Sequence[Act]:
+        """The acts after a call, to the end of the next `steps` steps with a call and the words behind them; `among`: only of these."""
+        last = call.work + steps + 1
+        starts = self.run.work_starts
+        end = self.end if last >= len(starts) else min(self.end, starts[last])
         if among is None:
-            return self.acts[act.place + 1 : end]
-        return among[bisect_left(among, act.place + 1, key=_place) : bisect_left(among, end, key=_place)]
+            return self.acts[call.place + 1 : end]
+        return among[bisect_left(among, call.place + 1, key=_place) : bisect_left(among, end, key=_place)]
 
 
 def _starts(acts: tuple[Act, ...], turns: int) -> list[int]:
     starts = [0] * turns
     for act in reversed(acts):
         starts[act.turn] = act.place
+    return starts
+
+
+def _work_starts(calls: list[Act]) -> list[int]:
+    starts: list[int] = []
+    for call in calls:
+        if call.work == len(starts):
+            starts.append(call.place)
     return starts
 
 
