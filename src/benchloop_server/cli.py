@@ -224,7 +224,7 @@ def _sentences() -> Iterator[None]:
 
 def _shown(row: KeyRow) -> dict[str, Any]:
     shown = dataclasses.asdict(row)
-    times = {name: format_optional(getattr(row, name)) for name in ("created_at", "expires_at", "revoked_at")}
+    times = {name: format_optional(getattr(row, name)) for name in ("created_at", "expires_at", "revoked_at", "last_used_at")}
     return {**shown, "scopes": row.scopes.split(","), **times}
 
 

@@ -24,6 +24,7 @@ from benchloop_server.kit.rules import Rules
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.staging import sweep
 from benchloop_server.kit.upkeep import Upkeep
+from benchloop_server.kit.uses import Uses
 from benchloop_server.kit.work import Engine, Handler
 from benchloop_server.settings import BadSetting, Settings, for_hand
 from benchloop_server.sql import migrate
@@ -68,7 +69,8 @@ def open_services(settings: Settings) -> Services:
     scratch = settings.data / "scratch"
     make_private(scratch)
     sweep(scratch)
-    identify = partial(accounts.identify, database)
+    uses = Uses()
+    identify = partial(accounts.identify, database, uses=uses)
     return Services(
         db=database,
         blobs=open_blobs(settings),
@@ -77,6 +79,7 @@ def open_services(settings: Settings) -> Services:
         upkeep=upkeep_of(settings),
         rules=rules_of(settings),
         judging=judging_of(settings),
+        uses=uses,
         browsers=Browsers(names=frozenset((*settings.names, settings.host.lower()))),
     )
 

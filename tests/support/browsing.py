@@ -16,7 +16,7 @@ _LOOK = """() => {
   if (document.documentElement.scrollWidth > wide + 1) found.push(`the page is ${document.documentElement.scrollWidth} wide, not ${wide}`);
   for (const each of document.querySelectorAll("header *, main *, footer *")) {
     const box = each.getBoundingClientRect();
-    if (!box.width || !box.height || each.closest(".table, .scrolls, .sr, .skip, .bar-nav, .chart, pre, dialog")) continue;
+    if (!box.width || !box.height || !each.checkVisibility() || each.closest(".table, .scrolls, .sr, .skip, .bar-nav, .chart, pre, dialog")) continue;
     if (box.right > wide + 1 || box.left < -1) found.push(`${each.tagName} ${each.className} at ${box.left} to ${box.right}`);
   }
   for (const each of document.querySelectorAll(".table")) {

@@ -17,13 +17,14 @@ from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.recent import Recent
 from benchloop_server.kit.rules import Rules
 from benchloop_server.kit.upkeep import Upkeep
+from benchloop_server.kit.uses import Uses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """Database, blobs and so on. `identify` gives the owner of a key or None; `scratch` is a folder for files in the making, on the same
     file system as a blob folder. `hands` compute what takes long, for workers. `judging`: None where no model is asked. `glimpses` are
-    counts that a page may show a quarter of a minute late.
+    counts that a page may show a quarter of a minute late, `uses` those of keys.
     """
 
     db: Database
@@ -39,3 +40,4 @@ class Services:
     hands: Hands = field(default_factory=OwnHands)
     judging: Judging | None = None
     browsers: Browsers = field(default_factory=Browsers)
+    uses: Uses = field(default_factory=Uses)

@@ -16,6 +16,7 @@ from benchloop_server.pages.page import Asked, Elsewhere, Page, changed, command
 from benchloop_server.pages.routing import page
 
 _ROWS = 50
+_LONGEST = 200
 
 
 def listing(asked: Asked) -> Page:
@@ -49,7 +50,7 @@ def listing(asked: Asked) -> Page:
 
 
 def find(asked: Asked) -> Elsewhere:
-    """Where a name leads: the job or group with exactly this id, else the groups that hold it."""
+    """Where a name leads: the job or group with exactly this id, the only group that holds it, else the list of those that do."""
     text = asked.one("q").strip()
     if MINTED.match(text):
         with asked.services.db.read() as connection:
@@ -57,7 +58,10 @@ def find(asked: Asked) -> Elsewhere:
                 return Elsewhere(path_of("groups", text))
             if jobs.exists(connection, asked.principal, text):
                 return Elsewhere(path_of("jobs", text))
-    return Elsewhere(with_query("/groups", (("search", text),) if text else ()))
+    if not text:
+        return Elsewhere("/groups")
+    found = groups.page(asked.services, asked.principal, GroupFilter(search=text[:_LONGEST]), limit=1, cursor=None)
+    return Elsewhere(path_of("groups", found.groups[0].group_id) if found.total == 1 else with_query("/groups", (("search", text),)))
 
 
 def _filter(asked: Asked) -> GroupFilter:
@@ -65,7 +69,7 @@ def _filter(asked: Asked) -> GroupFilter:
     if step and not (step.isascii() and step.isdigit() and len(step) <= 15):
         raise bad_request(f"`step` {step[:40]!r} is no training step: a whole number such as 100")
     return GroupFilter(
-        search=asked.one("search").strip()[:200],
+        search=asked.one("search").strip()[:_LONGEST],
         model=asked.one("model") or None,
         benchmark=asked.one("benchmark") or None,
         step=int(step) if step else None,

@@ -70,7 +70,8 @@ class Page:
     """One page. `data` is all that the template shows and all that the `.json` twin gives; it holds what msgspec can write.
 
     `line` is the sentence under the title; `commands` are `bl` calls that give the same; `routes` are paths under `/openapi` for `curl`.
-    `charts` lets the page have what plotly needs. `live`: seconds after which the page looks for news by itself.
+    `charts` lets the page have what plotly needs. `live`: seconds after which the page looks for news by itself: at the address of `news`,
+    if that answers another `version` than the one beside it.
     """
 
     template: str
@@ -82,6 +83,7 @@ class Page:
     routes: Sequence[str] = ()
     charts: bool = False
     live: int | None = None
+    news: tuple[str, str] | None = None
     status: int = 200
 
 

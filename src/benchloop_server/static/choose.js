@@ -1,6 +1,6 @@
 // Choosing rows: <form data-choose="MOST"> with checkboxes; buttons with data-needs="N" rest until N rows are chosen.
 for (const form of document.querySelectorAll("form[data-choose]")) {
-  const most = Number(form.dataset.choose) || Infinity;
+  const most = Number(form.dataset.choose) || Infinity // "all";
   const buttons = [...document.querySelectorAll(`button[form="${form.id}"][data-needs]`)];
   const boxes = () => [...form.querySelectorAll("tbody input[type=checkbox]")];
   const whole = form.querySelector("thead input[type=checkbox]");

@@ -43,11 +43,12 @@ document.addEventListener("submit", async (event) => {
   if (!form.dataset?.send) return;
   event.preventDefault();
   if (form.dataset.confirm && !confirm(form.dataset.confirm)) return;
+  const fields = fieldsOf(form, event.submitter);
   const button = event.submitter || form.querySelector("button");
   if (button) button.disabled = true;
   tell("");
   try {
-    const answer = await send(form.dataset.send, fieldsOf(form));
+    const answer = await send(form.dataset.send, fields);
     if (answer.location) location.assign(answer.location);
     else form.dispatchEvent(new CustomEvent("done", { detail: answer, bubbles: true }));
   } catch (error) {
@@ -57,9 +58,9 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
-function fieldsOf(form) {
+function fieldsOf(form, submitter) {
   const fields = {};
-  for (const [name, value] of new FormData(form)) {
+  for (const [name, value] of new FormData(form, submitter)) {
     if (name.endsWith("[]")) (fields[name.slice(0, -2)] ||= []).push(value);
     else fields[name] = value;
   }
@@ -150,10 +151,15 @@ for (const input of document.querySelectorAll("[data-suggest]")) suggestions(inp
 
 keys({ toggleTheme, open });
 
-// A page about something that still grows asks for itself anew, unless somebody is using it just now.
-if (document.body.dataset.live) {
-  setInterval(() => {
-    const busy = document.hidden || document.querySelector("dialog[open], .chip[open]") || document.activeElement?.matches("input, select, textarea");
-    if (!busy && !getSelection().toString()) location.reload();
-  }, 1000 * Number(document.body.dataset.live));
+// A page about something that still grows draws itself anew when there is news, unless somebody is using it just now.
+async function look() {
+  const { news, version } = document.body.dataset;
+  const busy = document.hidden || document.querySelector("dialog[open], .chip[open]") || document.activeElement?.matches("input, select, textarea");
+  if (busy || getSelection().toString()) return;
+  if (!news) return location.reload();
+  try {
+    const answer = await fetch(news);
+    if (answer.ok && (await answer.json()).version !== version) location.reload();
+  } catch { /* The next look may reach the server. */ }
 }
+if (document.body.dataset.live) setInterval(look, 1000 * Number(document.body.dataset.live));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ class KeyRow:
     created_at: int
     revoked_at: int | None = None
     expires_at: int | None = None
+    last_used_at: int | None = None
 
 
 _SHOWN = [keys.c[name] for name in KeyRow.__slots__]
@@ -75,6 +77,26 @@ def all_keys(connection: Connection) -> list[KeyRow]:
     """Every key of every workspace, oldest first."""
     rows = connection.execute(select(*_SHOWN).order_by(keys.c.created_at, keys.c.key_id))
     return [KeyRow(**row._mapping) for row in rows]
+
+
+def keys_of(connection: Connection, principal: Principal, *, limit: int) -> list[KeyRow]:
+    """The keys of the caller's workspace, newest first, those that still work before the others."""
+    mine = select(*_SHOWN).where(keys.c.workspace_id == principal.workspace_id)
+    order = (keys.c.revoked_at.is_not(None), keys.c.created_at.desc(), keys.c.key_id)
+    return [KeyRow(**row._mapping) for row in connection.execute(mine.order_by(*order).limit(limit))]
+
+
+def owner_of(connection: Connection, principal: Principal, key_id: str) -> str | None:
+    """Whose key of the workspace this is; None when there is none with this id."""
+    mine = (keys.c.workspace_id == principal.workspace_id, keys.c.key_id == key_id)
+    return connection.execute(select(keys.c.user).where(*mine)).scalar()
+
+
+def note_use(connection: Connection, uses: Mapping[str, int]) -> None:
+    """Keep when these keys were last used (microseconds); what is there and later stays."""
+    for key_id, at in sorted(uses.items()):
+        earlier = or_(keys.c.last_used_at.is_(None), keys.c.last_used_at < at)
+        connection.execute(update(keys).where(keys.c.key_id == key_id, earlier).values(last_used_at=at))
 
 
 def revoke(connection: Connection, key_id: str, *, at: int) -> bool:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
+import threading
 
 from benchloop_client.contract.ids import MINTED
 from benchloop_client.contract.workspace import WhoAmI
 from benchloop_server.features.accounts import keys, repository
 from benchloop_server.features.accounts.repository import KeyRow
 from benchloop_server.kit.clock import Clock, format_optional, format_time, system_clock
-from benchloop_server.kit.db import Connection, Database
+from benchloop_server.kit.db import Connection, Database, DatabaseError
 from benchloop_server.kit.errors import not_found, unprocessable
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
+from benchloop_server.kit.uses import Uses
 
 SCOPES = ("read", "write", "admin")
 DEFAULT_SCOPES = ("read", "write")
@@ -22,12 +25,22 @@ _HINT = 8
 _DAY = 24 * 3600 * 1_000_000
 
 
-def identify(database: Database, key: str, *, clock: Clock = system_clock) -> Principal | None:
-    """Whose key this is; None for one that is malformed, unknown, revoked or past its end."""
+def identify(database: Database, key: str, *, clock: Clock = system_clock, uses: Uses | None = None) -> Principal | None:
+    """Whose key this is; None for one that is malformed, unknown, revoked or past its end. A use is noted in `uses`."""
     if not keys.is_well_formed(key):
         return None
+    now = clock()
     with database.read() as connection:
-        return repository.principal_by_hash(connection, keys.digest(key), now=clock())
+        principal = repository.principal_by_hash(connection, keys.digest(key), now=now)
+    if principal is not None and uses is not None and uses.note(principal.key_id, now):
+        threading.Thread(target=_write_down, args=(database, uses), name="uses", daemon=True).start()
+    return principal
+
+
+def _write_down(database: Database, uses: Uses) -> None:
+    """Beside the request that found it to be time: a busy database holds nobody up."""
+    with contextlib.suppress(DatabaseError), database.write() as connection:
+        repository.note_use(connection, uses.take())
 
 
 def owner(connection: Connection, key_id: str, *, now: int) -> Principal | None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, Row, and_, func, insert, or_, select
 
 from benchloop_client.contract.resources import DownloadTask
 from benchloop_server.kit.clock import format_time
@@ -27,6 +28,23 @@ def find(connection: Connection, principal: Principal, task_id: str) -> Download
         filters=msgspec.json.decode(row.filters_json),
         job_ids=msgspec.json.decode(row.job_ids_json),
     )
+
+
+def count(connection: Connection, principal: Principal) -> int:
+    """How many tasks the workspace has."""
+    return connection.execute(select(func.count()).where(download_tasks.c.workspace_id == principal.workspace_id)).scalar_one()
+
+
+def page(connection: Connection, principal: Principal, *, limit: int, after: tuple[int, str] | None) -> Sequence[Row[Any]]:
+    """At most `limit` tasks without their ids, newest first, `after` a place."""
+    at, name = download_tasks.c.created_at, download_tasks.c.task_id
+    query = select(*_SHOWN).where(download_tasks.c.workspace_id == principal.workspace_id)
+    if after is not None:
+        query = query.where(or_(at < after[0], and_(at == after[0], name < after[1])))
+    return connection.execute(query.order_by(at.desc(), name.desc()).limit(limit)).all()
+
+
+_SHOWN: list[Any] = [column for column in download_tasks.c if column.name != "job_ids_json"]
 
 
 def add(connection: Connection, principal: Principal, *, values: dict[str, Any], filters: dict[str, Any], job_ids: list[str]) -> None:

@@ -8,15 +8,13 @@ from typing import get_args
 
 from benchloop_client.contract.outcome import OUTCOMES
 from benchloop_client.contract.resources import Status
+from benchloop_server.kit.conditions import Conditions
 from benchloop_server.kit.errors import bad_request
 
 STATUSES: tuple[str, ...] = get_args(Status)
 #: Free texts of which several can be asked for, as a comma list. Ids are not among them: a task id may hold a comma.
 _SEVERAL = ("model", "agent", "error_type", "fail_reason", "sub_fail_reason")
 _BIGGEST_STEP = 2**53
-
-#: Column → the value it has to have, or those of which it has to have one.
-Conditions = dict[str, "str | int | bool | tuple[str | int, ...]"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,9 @@ from sqlalchemy.sql import ColumnElement
 
 from benchloop_server.features.jobs.attempts import Numbered
 from benchloop_server.features.jobs.contents import Details, Upload
-from benchloop_server.features.jobs.filters import Conditions
+from benchloop_server.kit.conditions import Conditions
 from benchloop_server.kit.principal import Principal
+from benchloop_server.sql.job_facts import matching
 from benchloop_server.sql.tables import counters, job_media, job_rewards, jobs, uploads
 
 JobRow = Row[Any]
@@ -21,17 +22,6 @@ T = TypeVar("T")
 _CHUNK = 1_000
 _HEAVY = {"phases_json", "source_json", "meta_json"}
 _LISTED = [column for column in jobs.c if column.name not in _HEAVY]
-
-
-def matching(principal: Principal, conditions: Conditions) -> list[ColumnElement[bool]]:
-    """The WHERE of the job list: the caller's workspace and every condition."""
-    return [jobs.c.workspace_id == principal.workspace_id, *(_fits(jobs.c[name], value) for name, value in conditions.items())]
-
-
-def _fits(column: ColumnElement[Any], value: str | int | bool | tuple[str | int, ...]) -> ColumnElement[bool]:
-    if isinstance(value, tuple):
-        return column.in_(value)
-    return column.is_(value) if isinstance(value, bool) else column == value
 
 
 def find(connection: Connection, principal: Principal, job_id: str) -> JobRow | None:

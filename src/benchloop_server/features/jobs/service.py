@@ -13,6 +13,7 @@ from benchloop_server.features.jobs import repository, shapes
 from benchloop_server.features.jobs.filters import JobFilter
 from benchloop_server.features.jobs.repository import JobRow
 from benchloop_server.kit import cursors
+from benchloop_server.kit.conditions import Conditions
 from benchloop_server.kit.db import Connection
 from benchloop_server.kit.errors import bad_request, not_found
 from benchloop_server.kit.principal import Principal
@@ -99,9 +100,9 @@ def page(services: Services, principal: Principal, wanted: JobFilter, *, part: W
     )
 
 
-def ids(connection: Connection, principal: Principal, wanted: JobFilter) -> list[str]:
+def ids(connection: Connection, principal: Principal, wanted: JobFilter | Conditions) -> list[str]:
     """The ids of all jobs that fit, in list order."""
-    return repository.ids(connection, principal, wanted.conditions())
+    return repository.ids(connection, principal, wanted.conditions() if isinstance(wanted, JobFilter) else wanted)
 
 
 def digest(connection: Connection, principal: Principal, wanted: JobFilter) -> str:

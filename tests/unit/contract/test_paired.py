@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from benchloop_client.actions.paired import LEAST_RESAMPLES, RESAMPLES, bootstrap_mean, least_p, mcnemar
+from benchloop_client.contract.comparison.paired import LEAST_RESAMPLES, RESAMPLES, bootstrap_mean, least_p, mcnemar
 
 counts = st.integers(0, 300)
 differences = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]) | st.floats(-1e6, 1e6), min_size=1, max_size=40)

@@ -1,0 +1,1 @@
+"""The job list as people look through it: filtered by anything, counted by anything, ordered by anything, at any depth."""
