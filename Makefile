@@ -41,7 +41,8 @@ evaluate: dev-env ## score the analysis on annotated runs, beside trivial answer
 serve: demo-env ## run a server on this machine (ARGS="--port 8000")
 	@$(BIN)/benchloop-server serve $(ARGS)
 
-docs: dev-env ## write docs/reference anew from the code
+docs: dev-env ## write anew what is made from the code: docs/reference, the tables as JSON
+	@$(BIN)/python tools/tables.py
 	@$(BIN)/python tools/reference.py
 
 lock: dev-env ## resolve requirements/*.lock anew (needs uv)

@@ -7,11 +7,28 @@ from importlib import resources, util
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml  # type: ignore[import-untyped, unused-ignore]
 
 _ROOT = resources.files("benchloop_analysis")
 #: The reader in C where PyYAML was built with it; ten times as fast.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+#: The tables and rules as JSON, made of the YAML files by `tools/tables.py`: reading YAML costs a short run as much as its work.
+COMPILED = "compiled.json"
+
+
+@cache
+def _compiled() -> dict[str, Any]:
+    found: dict[str, Any] = msgspec.json.decode(_ROOT.joinpath(COMPILED).read_bytes())
+    return found
+
+
+def value(name: str) -> Any:
+    """The value of a packaged YAML file."""
+    found = _compiled().get(name)
+    return parse(text(name)) if found is None else found
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from string import Formatter
 from typing import Any, Literal
@@ -118,7 +118,7 @@ def load(extra: Sequence[tuple[str, str]], *, builtin: bool = True) -> RuleSet:
     Raises `BadRules`.
     """
     own = tuple((name, packaged.text(name)) for name in packaged.names("rules")) if builtin else ()
-    parsed = [(name, _parse(name, text)) for name, text in (*own, *extra)]
+    parsed = [(name, _parse(name, text, builtin=place < len(own))) for place, (name, text) in enumerate((*own, *extra))]
     reasons = {key: reason for _, (file, _) in parsed for key, reason in file.reasons.items()}
     bound: dict[str, Bound] = {}
     for name, (file, lines) in parsed:
@@ -146,18 +146,31 @@ def _digest(texts: Iterable[str]) -> str:
 _Path = tuple[Any, ...]
 
 
-def _parse(name: str, text: str) -> tuple[_File, dict[_Path, int]]:
-    lines: dict[_Path, int] = {}
+class _Places:
+    """The line of every place in a YAML text; looked up only where something is wrong, as that takes longer than reading the text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def lines(self) -> dict[_Path, int]:
+        """Path → line."""
+        found: dict[_Path, int] = {}
+        _note_lines(packaged.parse_with_places(self._text)[1], (), found)
+        return found
+
+
+def _parse(name: str, text: str, *, builtin: bool = False) -> tuple[_File, _Places]:
     try:
-        value, node = packaged.parse_with_places(text)
-        if node is None:
-            raise BadRules(f"{name}: the file is empty")
-        _note_lines(node, (), lines)
+        value = packaged.value(name) if builtin else packaged.parse(text)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f", line {mark.line + 1}" if mark is not None else ""
         raise BadRules(f"{name}{where}: not YAML: {getattr(error, 'problem', None) or error}") from None
-    return _converted(name, value, _File, (), lines), lines
+    if value is None:
+        raise BadRules(f"{name}: the file is empty")
+    places = _Places(text)
+    return _converted(name, value, _File, (), places), places
 
 
 def _note_lines(node: Any, path: _Path, lines: dict[_Path, int]) -> None:
@@ -172,7 +185,7 @@ def _note_lines(node: Any, path: _Path, lines: dict[_Path, int]) -> None:
             _note_lines(value, (*path, place), lines)
 
 
-def _converted(name: str, value: Any, kind: type[Any], base: _Path, lines: Mapping[_Path, int]) -> Any:
+def _converted(name: str, value: Any, kind: type[Any], base: _Path, lines: _Places) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -183,14 +196,14 @@ def _converted(name: str, value: Any, kind: type[Any], base: _Path, lines: Mappi
         raise BadRules(f"{name}, line {_line(lines, (*base, *steps))}: {problem}{f' ({where})' if where else ''}") from None
 
 
-def _line(lines: Mapping[_Path, int], path: _Path) -> int:
+def _line(places: _Places, path: _Path) -> int:
     """The line of a place, or of the nearest one around it that is known."""
-    while path and path not in lines:
+    while path and path not in places.lines:
         path = path[:-1]
-    return lines.get(path, 1)
+    return places.lines.get(path, 1)
 
 
-def _bind(name: str, rule: Rule, path: _Path, lines: Mapping[_Path, int], reasons: Mapping[str, Reason], place: int) -> Bound:
+def _bind(name: str, rule: Rule, path: _Path, lines: _Places, reasons: Mapping[str, Reason], place: int) -> Bound:
     problem = _problem(rule, reasons)
     if problem is not None:
         field, sentence = problem

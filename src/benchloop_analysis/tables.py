@@ -1,4 +1,4 @@
-"""The tables by which calls and their outputs are understood: programs, tools and errors. Each is parsed from a text, ours by default."""
+"""The tables by which calls and their outputs are understood: programs, tools, errors. Each is made of the value of a YAML text."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class _Programs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Programs:
     """What programs do. `kind(program, words)` is one look-up; `rank` orders kinds by how much a call is about them."""
 
-    def __init__(self, yaml_text: str) -> None:
-        data = msgspec.convert(packaged.parse(yaml_text), _Programs)
+    def __init__(self, value: Any) -> None:
+        data = msgspec.convert(value, _Programs, str_keys=True)
         self.kinds = inverted(words(data.kinds))
         self.subcommands = data.subcommands
         self.modules = data.modules
@@ -67,8 +67,8 @@ _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 class Tools:
     """What tools do, by name. `named` remembers each name once it was looked up."""
 
-    def __init__(self, yaml_text: str) -> None:
-        data = msgspec.convert(packaged.parse(yaml_text), _Tools)
+    def __init__(self, value: Any) -> None:
+        data = msgspec.convert(value, _Tools, str_keys=True)
         self.shell = data.shell
         self.command, self.path, self.content = data.arguments.command, data.arguments.path, data.arguments.content
         self.by_argument = data.by_argument
@@ -118,8 +118,8 @@ class _Errors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Errors:
     """How errors, exit codes and cut outputs look."""
 
-    def __init__(self, yaml_text: str) -> None:
-        data = msgspec.convert(packaged.parse(yaml_text), _Errors)
+    def __init__(self, value: Any) -> None:
+        data = msgspec.convert(value, _Errors, str_keys=True)
         self.classes = tuple((name, tuple(entry.texts)) for name, entry in data.classes.items())
         self.strong = tuple((name, tuple(entry.texts)) for name, entry in data.classes.items() if entry.strong)
         self.begins = tuple(data.begins)
@@ -140,7 +140,7 @@ class Tables(msgspec.Struct, frozen=True):
 @cache
 def default() -> Tables:
     """The tables that come with the package."""
-    read = packaged.text
+    read = packaged.value
     return Tables(Programs(read("data/programs.yaml")), Tools(read("data/tools.yaml")), Errors(read("data/errors.yaml")))
 
 
