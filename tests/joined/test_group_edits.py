@@ -10,7 +10,8 @@ from sqlalchemy import select
 
 from benchloop_server.features.reclaim import service as reclaim
 from benchloop_server.kit.errors import DomainError
-from benchloop_server.sql.tables import audit, metadata, uploads
+from benchloop_server.sql.access import audit
+from benchloop_server.sql.tables import metadata, uploads
 from tests.support.pushing import Sent, archive, document, push, sha
 from tests.support.served import Served
 from tests.support.stores import job

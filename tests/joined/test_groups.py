@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from benchloop_server.sql.tables import audit
+from benchloop_server.sql.access import audit
 from tests.support.served import Served
 from tests.support.stores import job
 

@@ -22,7 +22,7 @@ from benchloop_server.kit.db import Database
 from benchloop_server.kit.principal import Principal
 from benchloop_server.kit.services import Services
 from benchloop_server.sql import migrate
-from benchloop_server.sql.tables import workspaces
+from benchloop_server.sql.access import workspaces
 
 
 def principal(workspace: str = "default") -> Principal:

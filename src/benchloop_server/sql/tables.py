@@ -2,91 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Boolean,
-    Column,
-    Float,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    Table,
-    Text,
-    UniqueConstraint,
-)
+from sqlalchemy import BigInteger, Boolean, Column, Float, ForeignKeyConstraint, Index, Integer, LargeBinary, Table, Text, UniqueConstraint
 
-metadata = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
+from benchloop_server.sql import access
 
-
-def _id(name: str) -> Column[str]:
-    return Column(name, Text, primary_key=True)
-
-
-def _text(name: str) -> Column[str]:
-    return Column(name, Text, nullable=False)
-
-
-def _time(name: str) -> Column[int]:
-    return Column(name, BigInteger, nullable=False)
-
-
-#: Who may see what: a key belongs to a user in a workspace.
-workspaces = Table("workspaces", metadata, _id("workspace_id"), _time("created_at"))
-
-users = Table(
-    "users",
-    metadata,
-    _id("workspace_id"),
-    _id("user"),
-    _time("created_at"),
-    ForeignKeyConstraint(["workspace_id"], ["workspaces.workspace_id"]),
-)
-
-#: `hash` is the SHA-256 of the key, which is kept nowhere; `hint` its first characters; `scopes` a comma list.
-keys = Table(
-    "keys",
-    metadata,
-    _id("key_id"),
-    _text("workspace_id"),
-    _text("user"),
-    _text("name"),
-    _text("hash"),
-    _text("hint"),
-    _text("scopes"),
-    _time("created_at"),
-    Column("revoked_at", BigInteger),
-    Column("expires_at", BigInteger),
-    Column("last_used_at", BigInteger),
-    UniqueConstraint("hash"),
-    ForeignKeyConstraint(["workspace_id", "user"], ["users.workspace_id", "users.user"]),
-)
-
-#: Browsers that are signed in with a key, and worth as much as it is. `hash` is the SHA-256 of what the cookie holds; `former_hash` of what
-#: it held before `rotated_at`, for the requests that were under way.
-sessions = Table(
-    "sessions",
-    metadata,
-    _id("session_id"),
-    _text("workspace_id"),
-    _text("key_id"),
-    _text("hash"),
-    Column("former_hash", Text),
-    _time("created_at"),
-    _time("rotated_at"),
-    _time("expires_at"),
-    UniqueConstraint("hash"),
-    ForeignKeyConstraint(["key_id"], ["keys.key_id"]),
-    Index(None, "former_hash"),
-)
+metadata = access.metadata
+_id, _text, _time = access.id_column, access.text_column, access.time_column
 
 #: `given_name`, `tags_json` and `note` are what people said by hand; no push touches them.
 groups = Table(
@@ -458,18 +379,3 @@ workers = Table(
 
 #: Blobs from which something was moved into a pack, and when: a reader may still be in the middle of one.
 retired_blobs = Table("retired_blobs", metadata, _id("blob"), _time("retired_at"))
-
-#: Who changed what; rows are only added.
-audit = Table(
-    "audit",
-    metadata,
-    Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),
-    _time("at"),
-    _text("workspace_id"),
-    _text("user"),
-    _text("key_id"),
-    _text("action"),
-    _text("subject"),
-    _text("detail_json"),
-    Index(None, "workspace_id", "at"),
-)

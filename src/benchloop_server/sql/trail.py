@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import Connection, insert
 
 from benchloop_server.kit.principal import Principal
-from benchloop_server.sql.tables import audit
+from benchloop_server.sql.access import audit
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, insert, or_, select, update
 
 from benchloop_server.kit.principal import Principal
-from benchloop_server.sql.tables import keys, users, workspaces
+from benchloop_server.sql.access import keys, users, workspaces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,8 @@ from operator import itemgetter
 
 from sqlalchemy import ColumnElement, Connection, delete, except_, select, update
 
-from benchloop_server.sql.tables import counters, job_media, jobs, retired_blobs, uploads, workspaces
+from benchloop_server.sql.access import workspaces
+from benchloop_server.sql.tables import counters, job_media, jobs, retired_blobs, uploads
 
 #: (kind, sha256) of an upload within its workspace.
 Name = tuple[str, str]

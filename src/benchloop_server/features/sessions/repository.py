@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, delete, insert, or_, select, update
 
-from benchloop_server.sql.tables import sessions
+from benchloop_server.sql.access import sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
