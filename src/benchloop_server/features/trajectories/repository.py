@@ -8,12 +8,12 @@ from sqlalchemy import Connection, Row, Select, and_, bindparam, select
 
 from benchloop_server.kit.principal import Principal
 from benchloop_server.sql.identities import IDENTITY
-from benchloop_server.sql.places import PLACE
+from benchloop_server.sql.places import INDEX, PLACE
 from benchloop_server.sql.tables import job_media, jobs, uploads
 
 
 def trajectory(connection: Connection, principal: Principal, job_id: str) -> Row[Any] | None:
-    """(sha256, document_bytes, `IDENTITY`, `PLACE`) of the job's trajectory: nulls for a job without, None without a job."""
+    """(sha256, document_bytes, `IDENTITY`, `PLACE`, `INDEX`) of the job's trajectory: nulls for a job without, None without a job."""
     return connection.execute(_TRAJECTORY, {"workspace": principal.workspace_id, "job": job_id}).one_or_none()
 
 
@@ -37,6 +37,7 @@ def _trajectory() -> Select[Any]:
         jobs.c.trajectory_bytes.label("document_bytes"),
         *IDENTITY,
         *PLACE,
+        *INDEX,
     ]
     mine = (jobs.c.workspace_id == bindparam("workspace"), jobs.c.job_id == bindparam("job"))
     return select(*columns).select_from(joined).where(*mine)

@@ -19,7 +19,7 @@ from benchloop_server.kit.segments import Frames, Segment, literal
 from benchloop_server.kit.services import Services
 from benchloop_server.kit.verified import Place, read_part, read_whole
 from benchloop_server.sql.identities import unrecorded_of
-from benchloop_server.sql.places import place_of
+from benchloop_server.sql.places import index_of, place_of
 
 _MEDIA = "blmedia"
 _OPENING = literal(OPENING)
@@ -29,11 +29,14 @@ _PLAIN_MEDIA = re.compile(r"(image/(png|jpeg|gif|webp|bmp)|audio/[a-z0-9.+-]+)\Z
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A trajectory in the store: `sha256` names the document that was sent, `place` is where its frames without the first byte are."""
+    """A trajectory in the store: `sha256` names the document that was sent, `place` is where its frames without the first byte are, `index`
+    where the index of its steps is.
+    """
 
     sha256: str
     document_bytes: int
     place: Place
+    index: Place
 
     def segments(self) -> list[Segment]:
         """The document (E10) as pieces of known length."""
@@ -78,7 +81,7 @@ def found(services: Services, principal: Principal, job_id: str) -> Stored | Abs
         raise not_found("job", job_id)
     if row.sha256 is None:
         return Absent(absent_document(unrecorded_of(row)))
-    return Stored(row.sha256, row.document_bytes, place_of(row))
+    return Stored(row.sha256, row.document_bytes, place_of(row), index_of(row))
 
 
 def plain(blobs: BlobStore, place: Place, *, limit: int) -> Iterator[bytes]:
