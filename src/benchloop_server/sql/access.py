@@ -1,4 +1,4 @@
-"""The part of the schema that says who may see what, and who changed what; the rest (`sql.tables`) stands on it. Times are microseconds since 1970 UTC."""
+"""The part of the schema that says who may see what, and who changed what; `sql.tables` stands on it. Times are as there."""
 
 from __future__ import annotations
 
