@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select, text
 
+from benchloop_client.contract.analysis import BehaviorTaskCreate
 from benchloop_server.features.analysis import repository
 from benchloop_server.features.analysis.repository import NewVerdict
+from benchloop_server.features.behaviour import service as behaviour
 from benchloop_server.features.groups import editing
 from benchloop_server.features.jobs import service as jobs_service
 from benchloop_server.features.reports import service as reports
@@ -185,14 +187,31 @@ def _judged(services: Services) -> dict[str, int]:
 # ---- an older server's data ---------------------------------------------------------------------------------------------------------
 
 
+#: What came after schema 0003, in the order in which it can be taken away.
+_LATER_TABLES = (
+    *("sessions", "judge_answers", "judge_spending", "behaviour_parts", "job_features"),
+    *("verdict_texts", "verdicts", "group_reports"),
+)
+_LATER_COLUMNS = (
+    ("keys", "last_used_at"),
+    ("behaviour_tasks", "error"),
+    ("behaviour_tasks", "ended_at"),
+    ("jobs", "reward_valid_recorded"),
+)
+
+
 def test_what_an_older_server_holds_is_analysed_after_the_upgrade(services: Services) -> None:
-    """The schema as it was before the analysis, with a group in it, brought up to date."""
+    """The schema as it was before the analysis, with a group and a wish in it, brought up to date."""
     _push(services, ["a"], reward_valid=True)
+    asked = behaviour.create(services, ANN, BehaviorTaskCreate(group_id="g1")).uid
     with services.db.write() as connection:
-        for table in ("verdict_texts", "verdicts", "group_reports"):
+        for table in _LATER_TABLES:
             connection.execute(text(f"DROP TABLE {table}"))
-        connection.execute(text("ALTER TABLE jobs DROP COLUMN reward_valid_recorded"))
+        for table, column in _LATER_COLUMNS:
+            connection.execute(text(f"ALTER TABLE {table} DROP COLUMN {column}"))
+        connection.execute(text("DROP INDEX IF EXISTS ix_jobs_listed"))
         connection.execute(text("DELETE FROM work"))
+        connection.execute(text("DELETE FROM counters WHERE name = 'observed_by'"))
         connection.execute(text("UPDATE alembic_version SET version_num = '0003'"))
     migrate.upgrade(services.db)
     assert reports.group_report(services, ANN, "g1").status == "queued"
@@ -201,3 +220,4 @@ def test_what_an_older_server_holds_is_analysed_after_the_upgrade(services: Serv
     with services.db.read() as connection:
         assert jobs_service.find(connection, ANN, "a").reward_valid_recorded is True
         assert work.standing(connection, "default", "analyse", keys=["g1"])["g1"].state == "done"
+    assert behaviour.get(services, ANN, asked).error == "there is no job to look at: 1 have no trajectory"

@@ -54,10 +54,12 @@ def render(title: str, patterns: Sequence[Found], summary: str, *, width: int, c
 
 def _lead(summary: str) -> Iterator[str]:
     """What stands before the first part with a heading of its own, without the title."""
+    blank = True
     for text in summary.splitlines():
         if text.startswith("## "):
             return
-        if not text.startswith("# "):
+        if not text.startswith("# ") and not (blank and not text):
+            blank = not text
             yield _MARKS.sub(lambda found: found.group(1) or "", text)
 
 
