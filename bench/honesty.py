@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.simulated import World, group, truth
+from benchloop_analysis.brm.effects import FEWEST
 from benchloop_analysis.statistics import mantel, multiple, power
 from benchloop_analysis.statistics.compare import Options, Rows, compare, tables_of
 from benchloop_analysis.statistics.strata import Strata
@@ -35,9 +36,26 @@ class Share:
 def false_alarms(world: World, groups: int, *, seed: int, draws: int = 1_000) -> Share:
     """p < 0.05 of a behaviour that does nothing, where enough strata could tell."""
     random = np.random.default_rng(seed)
-    found = [compare(one, Options(draws=draws, seed=seed + place)) for place in range(groups) for one in group(world, random)]
-    told = [effect for effect in found if effect.p is not None and effect.informative_strata >= 8]
-    return Share(sum(effect.p is not None and effect.p < ALPHA for effect in told), len(told))
+    exact = world.kind == world.reward == "binary"
+    ps = []
+    for place in range(groups):
+        rows = group(world, random)[0]
+        told = _exact(rows) if exact else _drawn(rows, Options(draws=draws, seed=seed + place))
+        if told is not None:
+            ps.append(told)
+    return Share(sum(p < ALPHA for p in ps), len(ps))
+
+
+def _exact(rows: Rows) -> float | None:
+    """The exact p alone: intervals are not needed here."""
+    tables = tables_of(rows, Strata.of(rows.stratum))
+    live = tables.only(tables.informative)
+    return live.exact().mid_p(float(live.a.sum())) if len(live.a) >= FEWEST else None
+
+
+def _drawn(rows: Rows, options: Options) -> float | None:
+    found = compare(rows, options)
+    return found.p if found.informative_strata >= FEWEST else None
 
 
 def coverage(world: World, groups: int, *, seed: int) -> Share:
@@ -87,7 +105,7 @@ def seen(world: World, groups: int, *, seed: int) -> Power:
     variances, false = [], []
     for _ in range(groups):
         rows = group(world, random, NULLS)
-        ps = [_p(one) for one in rows]
+        ps = [1.0 if (p := _exact(one)) is None else p for one in rows]
         qs = multiple.benjamini_hochberg(ps)
         at_p += ps[0] < ALPHA
         at_q += qs[0] <= multiple.Q_LIMIT
@@ -103,13 +121,6 @@ def seen(world: World, groups: int, *, seed: int) -> Power:
         power.power_of(odds, variance, alpha=alone),
         float(np.mean(false)),
     )
-
-
-def _p(rows: Rows) -> float:
-    """The exact p alone: intervals are not needed here."""
-    tables = tables_of(rows, Strata.of(rows.stratum))
-    live = tables.only(tables.informative)
-    return live.exact().mid_p(float(live.a.sum())) if len(live.a) else 1.0
 
 
 def _information(rows: Rows) -> float:

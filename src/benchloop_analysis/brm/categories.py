@@ -68,14 +68,15 @@ def _practice(columns: Sequence[Column], outcome: Outcome, options: Options) -> 
 def _impact(
     columns: Sequence[Column], left: Mapping[str, float], outcome: Outcome, options: Options
 ) -> tuple[float | None, Interval | None]:
-    """Σ shrunken effect × (prevalence in failed − in passed attempts, within the task).
+    """Σ shrunken effect × (prevalence in failed − in passed attempts, within the task); what restates the outcome does not count.
 
     Effect and prevalence are taken from different tasks, all pairs of them: from the same ones their product could never be above 0, and
     chance alone would look like a loss.
     """
-    used = [column for column in columns if left.get(column.behaviour.id, 0.0) > 0]
+    known = [column for column in columns if column.behaviour.id in left and column.behaviour.timing != "terminal"]
+    used = [column for column in known if left[column.behaviour.id] > 0]
     if not used:
-        return (0.0, None) if columns and any(column.behaviour.id in left for column in columns) else (None, None)
+        return (0.0 if known else None), None
     parts = [_by_task(column, outcome) * left[column.behaviour.id] ** np.array([[1], [0], [0], [0]]) for column in used]
     stacked = np.stack(parts)  # behaviours × (gained, pairs, gap, pairs of the gap) × tasks
     tasks = stacked.shape[2]

@@ -52,19 +52,22 @@ def exposed(pattern: Pattern) -> float:
 
 
 def _merged(ranked: Sequence[Pattern], columns: Sequence[Column]) -> list[Pattern]:
-    """Each pattern that nearly always comes with a better one goes into it; integrity stays apart, being looked for by name."""
+    """Each pattern that nearly always comes with a better one goes into it.
+
+    Integrity stays apart, being looked for by name; and no behaviour of the catalogue goes into a mined one, which has no definition.
+    """
     places = {column.behaviour.id: place for place, column in enumerate(columns)}
     alike = correlations([column.values for column in columns])
     kept: list[Pattern] = []
     inside: Mapping[str, list[str]] = {one.id: [] for one in ranked}
-    for one in ranked:
-        mine = places[one.id]
-        host = next((other for other in kept if alike[mine, places[other.id]] > SAME and other.category != _INTEGRITY), None)
+    for one in sorted(ranked, key=lambda one: (rank(one)[0], one.kind == "mined")):
+        near = [other for other in kept if alike[places[one.id], places[other.id]] > SAME and other.category != _INTEGRITY]
+        host = next((other for other in near if one.kind == "mined" or other.kind == "catalogue"), None)
         if host is None or one.category == _INTEGRITY:
             kept.append(one)
         else:
             inside[host.id].append(one.id)
-    return [msgspec.structs.replace(one, same_as=tuple(inside[one.id])) for one in kept]
+    return [msgspec.structs.replace(one, same_as=tuple(inside[one.id])) for one in sorted(kept, key=rank)]
 
 
 def correlations(columns: Sequence[NDArray[np.float32]]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import fft, special
@@ -47,7 +48,9 @@ class SumOfTables:
 
 def sum_of_tables(shown: Ints, passed: Ints, sizes: Ints) -> SumOfTables:
     """Over tables of `sizes` rows, `shown` of which show the behaviour and `passed` of which pass: how many do both."""
-    kinds, counts = np.unique(np.stack([shown, passed, sizes]), axis=1, return_counts=True)
+    base = int(sizes.max()) + 1 if len(sizes) else 1
+    keys, counts = np.unique((sizes * base + shown) * base + passed, return_counts=True)
+    kinds = np.stack([keys // base % base, keys % base, keys // base**2])
     lowest = np.maximum(0, kinds[0] + kinds[1] - kinds[2])
     highest = np.minimum(kinds[0], kinds[1])
     width = int(((highest - lowest) * counts).sum()) + 1
@@ -56,6 +59,7 @@ def sum_of_tables(shown: Ints, passed: Ints, sizes: Ints) -> SumOfTables:
     return SumOfTables(int((lowest * counts).sum()), chances)
 
 
+@lru_cache(maxsize=2_048)
 def _table(shown: int, passed: int, size: int) -> Floats:
     found = np.arange(max(0, shown + passed - size), min(shown, passed) + 1, dtype=np.float64)
     logs = _log_choose(shown, found) + _log_choose(size - shown, passed - found) - _log_choose(size, np.float64(passed))
