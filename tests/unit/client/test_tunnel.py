@@ -43,9 +43,8 @@ def _answer(asked: Asked, raw: Any) -> Answer | None:
 def _through(*, server: str = "bench.test", timeout: float = 10, answer: Any = _answer) -> Iterator[tuple[Http, Proxy, Scripted]]:
     """Requests to `https://bench.test` through a proxy that speaks TLS."""
     with scripted(answer, context=_context(server)) as behind, proxying(behind.port, context=_context("proxy")) as proxy:
-        flags = Flags(
-            host="https://bench.test", api_key="k", proxy=proxy.address, cacert=str(authority().certificate), timeout=timeout, retry=0
-        )
+        trusted = str(authority().certificate)
+        flags = Flags(host="https://bench.test", api_key="k", proxy=proxy.address, cacert=trusted, timeout=timeout, retry=0)
         http = Http(load(flags, {"HOME": "/nonexistent"}), threading.Event())
         try:
             yield http, proxy, behind
@@ -71,7 +70,7 @@ def test_a_body_that_ends_early_is_no_body() -> None:
 
 
 def test_the_certificate_of_the_server_inside_is_looked_at() -> None:
-    with _through(server="other.test") as (http, _, behind), pytest.raises(NetworkError, match="(?i)certificate|hostname"):
+    with _through(server="other.test") as (http, _, behind), pytest.raises(NetworkError, match=r"(?i)certificate|hostname"):
         http.json(Call("GET", "/file"))
     assert behind.asked == []
 
