@@ -20,8 +20,7 @@ def analyze(
     output_dir: str | PathLike[str] | None = None,
     processes: int | None = None,
     options: ReadOptions | None = None,
-    brm: bool = False,
-    html: str | PathLike[str] | None = None,
+    brm: bool | str | PathLike[str] = False,
 ) -> Analysis:
     """Judge every job of the run at `path`: whether its reward is valid, why it failed, and where the record shows it.
 
@@ -31,9 +30,9 @@ def analyze(
                 failed = [job["job_id"] for job in group.jobs() if job["fail_reason"]]
 
     `rules` are YAML files of your own; `output_dir` gets all reports; `processes` is how many work at once (None: one for each core).
-    With `brm` each group's `brm` says which behaviour goes with reward within the same task, as `behavior_analysis` of a server does;
-    `html` is a file for its figures. What could not be read is in `report.failures`. Raises `LocalError` for a path that no reader knows,
-    `UsageError` for unusable rules.
+    With `brm` each group's `brm` says which behaviour goes with reward within the same task, as `behavior_analysis` of a server does; a
+    path instead of True is a file for its figures, one page. What could not be read is in `report.failures`. Raises `LocalError` for a
+    path that no reader knows, `UsageError` for unusable rules.
     """
     return actions.analyze(
         actions.Request(
@@ -43,7 +42,7 @@ def analyze(
             output_dir=Path(output_dir) if output_dir is not None else None,
             processes=processes,
             options=options or ReadOptions(),
-            brm=brm or html is not None,
-            html=Path(html) if html is not None else None,
+            brm=brm is not False,
+            html=None if isinstance(brm, bool) else Path(brm),
         )
     )
