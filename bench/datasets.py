@@ -90,12 +90,15 @@ def write_run(dataset: Dataset, out: Path) -> Path:
 
 @contextmanager
 def served(dataset: Dataset, place: Place) -> Iterator[Served]:
-    """A freshly started server that holds the dataset, pushed before unless it was kept."""
+    """A freshly started server that holds the dataset, pushed before unless it was kept; its worker has judged what it was to judge, unless
+    that takes more than ten minutes.
+    """
     data = place.data / dataset.folder
     note = place.data / f"{dataset.folder}.json"
     if not note.exists():
         note.write_text(json.dumps(asdict(_load(dataset, data, place))), "ascii")
     with _running(data, place) as (server, shell, key):
+        server.settle()
         yield Served(server, shell, key, Sample(**json.loads(note.read_text("ascii"))))
 
 

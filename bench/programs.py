@@ -25,6 +25,8 @@ BIN = Path(sys.executable).parent
 _TICKS = os.sysconf("SC_CLK_TCK")
 _POLL = 0.02
 _LONGEST = 3600.0
+#: A server counts as idle when it took less than this part of one CPU for so many seconds, twice.
+_IDLE, _LOOK = 0.05, 2.0
 _LISTENING = re.compile(r"listening on (http://127\.0\.0\.1:\d+)")
 #: A process of its own between us and the command: a child's peak counts what its parent held when it was forked, and the clock starts
 #: when the command does, not when Python is up.
@@ -163,6 +165,17 @@ class Server:
         """A fresh key."""
         command = [str(BIN / "benchloop-server"), "key", "create", "--name", "bench", "--data", str(self.data)]
         return subprocess.run(command, env=self._env(), capture_output=True, text=True, timeout=60, check=True).stdout.strip()
+
+    def settle(self, seconds: float = 600) -> bool:
+        """Wait until the work that a push leaves behind is done, so that it is not measured with what comes; False if that takes longer."""
+        end, quiet, before = time.monotonic() + seconds, 0, self.cpu()
+        while quiet < 2:
+            if time.monotonic() > end:
+                return False
+            time.sleep(_LOOK)
+            now = self.cpu()
+            quiet, before = (quiet + 1 if now - before < _IDLE * _LOOK else 0), now
+        return True
 
     def cpu(self) -> float:
         """Seconds of CPU so far, of the server and of its processes that are there."""

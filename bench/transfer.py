@@ -57,7 +57,8 @@ CASES: dict[str, tuple[Case, int]] = {
 DURABILITY = {
     "a": "neither side syncs a small file by itself; both are followed by `sync -f` of the output, within the time",
     "b": "ours syncs the file and its folder before it ends; theirs is followed by `sync` of file and folder, within the time",
-    "c": "ours syncs each file and its folder before it ends; theirs is followed by `sync` of each file and folder, within the time",
+    "c": "ours syncs each file and its folder before it ends; theirs is followed by `sync` of each file and folder, within the time; "
+    "ours has checked the SHA-256 of each file, theirs only where the row says so",
     "d": "job by job as in a, in bulk as in b; the other side is arithmetic",
     "f": "ours ends when the server has answered, which it does when blobs, folders and database are synced; theirs as in b",
     "h": "as b",
