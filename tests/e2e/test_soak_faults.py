@@ -172,16 +172,17 @@ def _hold(fault: str, run: Run) -> None:
     hits = world.proxy.hits
     first = run.tries[-1]
     if not run.pushes:
-        assert wrong(files_below(run.out), right.tree) == [], summary(first)
+        assert wrong(files_below(run.out), right.tree) == [], f"{hits} faults\n{summary(first)}"
     moved = run.moved()
     world.proxy.calm()
     done = world.client(key=run.key)(*run.command(), timeout=150)
     run.tries.append(done)
-    assert done.code == 0, (hits, summary(first), summary(done))
+    told = f"{hits} faults\n" + "\n".join(map(summary, run.tries))
+    assert done.code == 0, told
     found = world.pushed(run.key, run.out) if run.pushes else files_below(run.out)
-    assert found.keys() == right.tree.keys()
-    assert wrong(found, right.tree) == []
-    assert parts(run.out) == []
+    assert found.keys() == right.tree.keys(), told
+    assert wrong(found, right.tree) == [], told
+    assert parts(run.out) == [], told
     assert (
         leaks(run.key, *(text for one in run.tries for text in (one.out, one.err)), "".join(world.server.log), folders=_hidden(run)) == []
     )

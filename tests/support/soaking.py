@@ -100,7 +100,7 @@ class World:
     def pushed(self, key: str, out: Path) -> dict[str, bytes]:
         """What the workspace of this key has: every document and archive."""
         done = self.client(direct=True, key=key)("pull", "-g", "SMALL", "--with", "trajectory,artifacts", "-o", str(out), timeout=200)
-        assert done.code == 0, done
+        assert done.code == 0, f"{done}\nthe server said: {''.join(self.server.log[-20:])}"
         return files_below(out)
 
     def change(self) -> None:

@@ -21,7 +21,7 @@ from benchloop_client.errors import LocalError
 from benchloop_client.formats import secrets as scanner
 from benchloop_client.formats.records import RunFile, RunGroup, RunJob, RunMedia
 from benchloop_client.formats.secrets import Hit
-from benchloop_client.transfer.archive import ArchiveError, open_regular, write_archive
+from benchloop_client.transfer.archive import ArchiveError, open_regular, read_regular, write_archive
 
 #: What to do with keys and tokens in the run: stop before anything is sent, replace them, or send them.
 Secrets = Literal["stop", "redact", "allow"]
@@ -233,8 +233,7 @@ def _snapshot(file: RunFile) -> HashedFile:
 def _held(file: RunFile) -> HashedFile:
     """As much of a file as there was when it was listed, held in memory."""
     assert isinstance(file.source, Path)
-    with open_regular(file.source) as stream:
-        data = stream.read(file.size)
+    data = read_regular(file.source, file.size)
     return HashedFile(RunFile(file.path, data, len(data), file.executable), _sha(data))
 
 

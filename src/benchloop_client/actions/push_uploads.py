@@ -24,6 +24,7 @@ from benchloop_client.errors import ApiError, BenchloopError
 BUNDLE_BYTES = 2 << 20
 BUNDLE_ITEMS = 500
 _CHECK = 2000
+_PIECE = 1 << 17
 _LABEL = "uploading"
 _TYPE = "application/x-benchloop-bundle"
 #: Statuses that are about the content itself.
@@ -171,6 +172,14 @@ def _left(work: Work, bundle: list[Shipment]) -> list[Shipment]:
 
 
 def _body(bundle: Iterable[Shipment]) -> Iterator[bytes]:
+    """The bundle in pieces of a size worth a call of the system: each of these lets another thread go first."""
+    waiting = bytearray()
     for shipment in bundle:
-        yield shipment.header
-        yield from shipment.open()
+        waiting += shipment.header
+        for piece in shipment.open():
+            waiting += piece
+            if len(waiting) >= _PIECE:
+                yield bytes(waiting)
+                waiting.clear()
+    if waiting:
+        yield bytes(waiting)

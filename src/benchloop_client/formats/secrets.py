@@ -49,7 +49,8 @@ _GLANCES = tuple(
     for letters, back in ([(mark, at) for mark, at, of in _SHARED if of == kind] or [(mark, 0) for mark in marks])
 )
 #: The one rule whose beginning is written in many ways; looked for in a lower-case copy.
-_AWS_MARKS = (b"aws_secret", b"awssecret")
+_AWS_MARK = b"secret"
+_AWS_BEFORE = (b"aws_", b"aws")
 _AWS = re.compile(rb"(?i:aws_?secret_?(?:access_?)?key)(?:\\+[\"nrt]|[\"'\s:=]){1,8}[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 #: Escapes of JSON behind which a part of a token can hide: of blanks and of ASCII characters but `<`, `>` and `&`.
 _HIDDEN = re.compile(rb"\\u00(?:0[9aAdD]|2[0-57-9a-fA-F]|3[0-9abdfABDF]|[4-7])")
@@ -167,13 +168,13 @@ def _aws_secrets(data: bytes) -> Iterator[tuple[int, int, str]]:
 
 def _aws_matches(data: bytes) -> Iterator[re.Match[bytes]]:
     lowered = data.lower()
-    for mark in _AWS_MARKS:
-        at = lowered.find(mark)
-        while at >= 0:
-            match = _AWS.match(data, at)
-            if match is not None:
-                yield match
-            at = lowered.find(mark, at + len(mark))
+    at = lowered.find(_AWS_MARK)
+    while at >= 0:
+        before = next((mark for mark in _AWS_BEFORE if lowered.endswith(mark, 0, at)), None)
+        match = None if before is None else _AWS.match(data, at - len(before))
+        if match is not None:
+            yield match
+        at = lowered.find(_AWS_MARK, at + len(_AWS_MARK))
 
 
 def _is_placeholder(found: bytes, kind: str) -> bool:

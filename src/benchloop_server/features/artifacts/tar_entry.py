@@ -9,6 +9,9 @@ from collections.abc import Iterator
 _BLOCK = 512
 _PAX_LIMIT = 1 << 16
 _NAME_LIMIT = 4096
+#: Of a header that says nothing unusual: nobody's file from 1970, the type, no link, the format, no names, no prefix.
+_FIXED = b"0000000\0" * 2 + b"\x0000000000000\0" + b"\0 0" + bytes(100) + b"ustar\x0000" + bytes(64) + bytes(167)
+_MODES, _DEVICES = (b"0000644\0", b"0000755\0"), (bytes(16), b"0000000\0" * 2)
 _PLAIN_FILES = {tarfile.REGTYPE, tarfile.AREGTYPE}
 _KINDS = {tarfile.SYMTYPE: "a symbolic link", tarfile.LNKTYPE: "a hard link", tarfile.DIRTYPE: "a folder", tarfile.FIFOTYPE: "a pipe"}
 
@@ -131,7 +134,33 @@ class Entry:
         self._state = "content" if info.size else "padding"
 
 
+def _plain_file(block: bytes) -> tarfile.TarInfo | None:
+    """The header of a plain file with a short name in ASCII, as our own client writes it, read in a fraction of the time; None: another."""
+    name, size, told = block[:100].rstrip(b"\0"), block[124:135], block[148:154]
+    fixed = block[108:124] + block[135:148] + block[154:329] + block[345:]
+    if (
+        fixed != _FIXED
+        or block[100:108] not in _MODES
+        or block[329:345] not in _DEVICES
+        or not (size.isdigit() and told.isdigit() and name.isascii())
+        or b"\0" in name
+        or name.endswith(b"/")
+    ):
+        return None
+    try:
+        if not name or sum(block) - sum(block[148:156]) + 8 * ord(" ") != int(told, 8):
+            return None
+        info = tarfile.TarInfo(name.decode("ascii"))
+        info.size = int(size, 8)
+    except ValueError:
+        return None
+    return info
+
+
 def _parse(block: bytes) -> tarfile.TarInfo:
+    plain = _plain_file(block)
+    if plain is not None:
+        return plain
     try:
         info = tarfile.TarInfo.frombuf(block, "utf-8", "surrogateescape")
     except tarfile.HeaderError as error:
