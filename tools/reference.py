@@ -17,7 +17,8 @@ from typing import Any
 import click
 import msgspec
 
-from benchloop_analysis import ruleset
+from benchloop_analysis import behaviours, ruleset
+from benchloop_analysis.behaviours.records import Behaviour
 from benchloop_analysis.matchers.registry import CONDITIONS, MATCHERS
 from benchloop_client.cli.app import ROOT
 from benchloop_client.contract import analysis, bulk, metrics, resources, summaries, workspace
@@ -162,6 +163,35 @@ def _rule(rule: ruleset.Rule) -> tuple[str, ...]:
     return f"`{rule.sub}`", f"`{rule.id}`", rule.tier, role, rule.says, "; ".join(rule.source), "; ".join(rule.map)
 
 
+_BEHAVIOURS = """What is looked for in every run, without a model.
+[What the words mean](../concepts/behaviours.md): edit, check, step, result, does not apply.
+
+- *Kind*: `yes/no`, or a `share` between 0 and 1.
+- *When*: `early` is decided at the beginning, `terminal` by how the run ends: terminal ones nearly restate the outcome and stand in no
+  landmark and in no model.
+- *Expected*: what people would expect it to go with: + good work, − bad work. It is only shown; no test uses it.
+"""
+
+
+def behaviour_catalogue() -> Iterator[str]:
+    """Every behaviour by category, and the actions that patterns are made of."""
+    yield _BEHAVIOURS
+    yield f"The version of the catalogue, kept with what was seen, is `{behaviours.CATALOGUE_VERSION}`."
+    for category in dict.fromkeys(one.category for one in behaviours.CATALOGUE):
+        yield f"\n## {category.replace('_', ' ').capitalize()}\n"
+        rows = (_behaviour(one) for one in behaviours.CATALOGUE if one.category == category)
+        yield from _table(("id", "name", "what is seen", "applies when", "kind", "when", "expected"), rows)
+    yield "\n## Actions\n"
+    yield "Patterns are rows of these actions of the agent:\n"
+    yield ", ".join(f"`{name}`" for name in behaviours.ACTIONS.values())
+
+
+def _behaviour(one: Behaviour) -> tuple[str, ...]:
+    expected = {1: "+", -1: "−", 0: ""}[one.prior]
+    kind = {"binary": "yes/no", "ratio": "share"}[one.kind] if one.scored else "number, not compared"
+    return one.id, f"`{one.name}`", one.definition, one.applies or "Always.", kind, "" if one.timing == "any" else one.timing, expected
+
+
 def rule_files() -> Iterator[str]:
     """How a rule file is written."""
     yield "A rule file is YAML. It adds to the rules that come with the package; a rule with the id of another replaces it."
@@ -212,6 +242,7 @@ def _fields(kind: type) -> Iterator[str]:
 
 PAGES = {
     "api.md": ("API", api),
+    "behaviours.md": ("Behaviours", behaviour_catalogue),
     "cli.md": ("The command line", command_line),
     "compatibility.md": ("Compatibility with the original", compatibility),
     "errors.md": ("Error codes", errors),

@@ -103,6 +103,8 @@ class _Reader:
         self._tables = tables
         self._phases = Phases()
         self._position = 0
+        #: Agents repeat commands; what each comes to is worked out once.
+        self._known: dict[str, tuple[Command, ...]] = {}
 
     def step(self, step: Mapping[str, Any], at: float | None, lasted: float | None) -> Iterator[Event]:
         extra = step.get("extra") or _EMPTY
@@ -146,7 +148,8 @@ class _Reader:
         command, command_field = _command(name, arguments, tools.shell, tools.command)
         commands: tuple[Command, ...] = ()
         if command is not None:
-            commands = shell.commands(command, self._tables.programs)
+            known = self._known.get(command)
+            commands = self._known[command] = shell.commands(command, self._tables.programs) if known is None else known
             kind = shell.main_kind(commands, self._tables.programs)
             paths = tuple(path for found in commands for path in found.paths)
             writes = tuple(path for found in commands for path in found.writes)

@@ -16,10 +16,10 @@ _REFUSED = frozenset({"schema_error", "unknown_tool"})
 _SOON = 3
 _WORD = re.compile(r"[\w.-]{3,}")
 _NOT_WAITING = frozenset({"watch", "screen", "tmux", "ed", "man"})
-_BATCH = frozenset({"--version", "-V", "--help", "-h", "-c", "-e", "-m", "-f", "-n", "-b", "-batch", "--batch", "-x", "-q", "-t"})
-#: Shells and languages that run a text that is fed to them.
+#: Options with which a program does its work and ends.
+_BATCH = frozenset({"--version", "-V", "--help", "-h", "-c", "-e", "-es", "-m", "-f", "-n", "-b", "-batch", "--batch", "-x", "-q", "-t"})
+#: A sign that something is fed to the program.
 _FED = re.compile(r"<|\|")
-_BARE_SHELLS = frozenset({"bash", "sh"})
 
 
 def valid_calls(view: View) -> Found | None:
@@ -93,15 +93,15 @@ def _waits(command: Command, event: Event, programs: Programs) -> bool:
         return False
     program, words = command.program, command.words
     text = event.command or ""
-    if not _BATCH.isdisjoint(words) or "--" in text[:2]:
-        return program in ("vi", "vim", "nvim", "nano", "emacs", "pico") and not {"-c", "-e", "-es", "-batch", "--batch"} & set(words)
+    if program.startswith("python") and any(word in programs.servers for word in words[:2]):
+        return True
+    if not _BATCH.isdisjoint(words):
+        return False
     if program in programs.interactive and program not in _NOT_WAITING:
         return program not in ("less", "more") or not _FED.search(text)
     if program in programs.interactive_bare:
         return not [word for word in words if not word.startswith("-") or word == "-"] and not _FED.search(text)
-    if program in programs.servers and words[:1] != ("stop",):
-        return not _detaches(text, words)
-    return any(word in programs.servers for word in words[:2]) and program.startswith("python")
+    return program in programs.servers and words[:1] != ("stop",) and not _detaches(text, words)
 
 
 def _detaches(text: str, words: tuple[str, ...]) -> bool:
