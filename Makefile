@@ -32,8 +32,9 @@ fix: dev-env ## change what ruff can change: lint and format
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: dev-env ## measure what the docs claim about speed (about 40 minutes; ARGS="--case a,b --scale 0.1")
+bench: dev-env ## measure what the docs claim about speed, then the statistics (about an hour; ARGS="--case a,b --scale 0.1")
 	@$(BIN)/python -m bench.transfer $(ARGS)
+	@$(if $(ARGS),,$(BIN)/python -m bench.behaviours)
 
 evaluate: dev-env ## score the analysis on annotated runs, beside trivial answers (DATA=dir; ARGS="--only steps --json FILE")
 	@$(BIN)/python -m bench.evaluate $(if $(DATA),--data "$(DATA)") $(ARGS)

@@ -1,6 +1,6 @@
 """Whether the statistics of behaviours keep their promises: over groups whose truth is known, on shuffled real runs, and for a large group.
 
-    .venv/bin/python -m bench.behaviours [--only alarms,coverage,power,shuffled,size] [--groups 2000] [--jobs 100000] [--json FILE]
+    .venv/bin/python -m bench.behaviours [--only alarms,coverage,unequal,power,shuffled,size] [--groups 2000] [--jobs 100000] [--json FILE]
 
 Exit 1 when a target is missed.
 """
@@ -76,6 +76,19 @@ def coverage(wish: Wish) -> Iterator[Line]:
         yield _counted(named, world, partial(honesty.greenland_robins_coverage, world, few, seed=wish.seed), None)
 
 
+def unequal(wish: Wish) -> Iterator[Line]:
+    """Effects that are equal are called unequal in 5 % of groups, also with few attempts at a task; by the usual test far more often."""
+    for world in (World(50, 4, odds=2.5), World(64, 8, odds=2.5), World(512, 4), World(10, 60, odds=2.5)):
+        count = partial(honesty.unequal, world, wish.groups // 2, seed=wish.seed)
+        yield _counted("equal effects called unequal", world, count, (0.03, 0.07))
+    for world in (World(50, 4, odds=2.5), World(64, 8, odds=2.5)):
+        count = partial(honesty.unequal, world, wish.groups // 2, seed=wish.seed, usual=True)
+        yield _counted("the same by Breslow, Day and Tarone, which is not used", world, count, None)
+    yield _counted(
+        "unequal effects seen", (world := World(64, 8, odds=2.5, uneven=1.5)), partial(honesty.unequal, world, 300, seed=1), None
+    )
+
+
 def power(wish: Wish) -> Iterator[Line]:
     """Power of q ≤ 0.10 among 40 behaviours, as predicted and as the research found: 84, 50 and 25 %."""
     for world, research in ((World(64, 8, odds=2.5), "84 %"), (World(64, 8, odds=2.0), "50 %"), (World(50, 4, odds=2.5), "25 %")):
@@ -128,6 +141,7 @@ def size(wish: Wish) -> Iterator[Line]:
 PARTS: dict[str, Callable[[Wish], Iterator[Line]]] = {
     "alarms": alarms,
     "coverage": coverage,
+    "unequal": unequal,
     "power": power,
     "shuffled": shuffled,
     "size": size,

@@ -10,6 +10,7 @@ from bench.simulated import World, group, truth
 from benchloop_analysis.brm.effects import FEWEST
 from benchloop_analysis.statistics import mantel, multiple, power
 from benchloop_analysis.statistics.compare import Options, Rows, compare, tables_of
+from benchloop_analysis.statistics.homogeneity import homogeneity_p
 from benchloop_analysis.statistics.strata import Strata
 
 ALPHA = 0.05
@@ -56,6 +57,19 @@ def _exact(rows: Rows) -> float | None:
 def _drawn(rows: Rows, options: Options) -> float | None:
     found = compare(rows, options)
     return found.p if found.informative_strata >= FEWEST else None
+
+
+def unequal(world: World, groups: int, *, seed: int, usual: bool = False) -> Share:
+    """p < 0.05 for effects that differ between tasks; `usual` by Breslow and Day's test with Tarone's correction, which is not used."""
+    random = np.random.default_rng(seed)
+    test = mantel.tarone_p if usual else homogeneity_p
+    ps = []
+    for _ in range(groups):
+        rows = group(world, random)[0]
+        p = test(tables_of(rows, Strata.of(rows.stratum)))
+        if p is not None:
+            ps.append(p)
+    return Share(sum(p < ALPHA for p in ps), len(ps))
 
 
 def coverage(world: World, groups: int, *, seed: int) -> Share:

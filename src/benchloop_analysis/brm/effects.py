@@ -9,8 +9,8 @@ import numpy as np
 from benchloop_analysis.brm.columns import Column, Options, Outcome
 from benchloop_analysis.brm.records import Interval, Landmark, Pattern, Share, Spread, Status
 from benchloop_analysis.brm.shares import Mean, mean
-from benchloop_analysis.statistics import mantel
 from benchloop_analysis.statistics.compare import Effect, Rows, adjusted, compare, differences, tables_of
+from benchloop_analysis.statistics.homogeneity import homogeneity_p
 from benchloop_analysis.statistics.strata import Bools, Floats, Strata, is_binary
 
 #: Fewer strata with both outcomes and both values cannot tell anything.
@@ -138,7 +138,7 @@ def _spread(rows: Rows) -> Spread | None:
     """The effects of single tasks are noise by themselves: they are given where the tasks disagree more than chance."""
     if not len(rows.reward) or not (is_binary(rows.behaviour) and is_binary(rows.reward)):
         return None
-    p = mantel.tarone_p(tables_of(rows, Strata.of(rows.stratum)))
+    p = homogeneity_p(tables_of(rows, Strata.of(rows.stratum)))
     if p is None or p >= SUGGESTIVE:
         return Spread(p=p)
     low, median, high = np.percentile(differences(rows), [10, 50, 90])

@@ -49,7 +49,7 @@ class Landmark(Struct, frozen=True, kw_only=True):
 
 
 class Spread(Struct, frozen=True, kw_only=True):
-    """How far the effect differs between tasks: Tarone's p, and the effect in the 10th, 50th and 90th of 100 tasks where it is unequal."""
+    """Whether the effect differs between tasks (p), and where it does the effect in the 10th, 50th and 90th of 100 tasks."""
 
     p: float | None
     low: float | None = None

@@ -39,6 +39,7 @@ METHODS = {
     "Interval": "score interval from Sato's variance (Klingenberg 2014), widened by what tasks differ beyond chance; for ratios and "
     "rewards that are no pass or fail, from the differences between tasks",
     "Odds ratio": "Mantel–Haenszel, interval of Robins, Breslow and Greenland; where a cell is empty, exact mid-p",
+    "Spread": "Liang and Self's test of equal odds ratios, which holds for tasks with few attempts",
     "p": "two-sided mid-p given all margins: exact for yes and no; else by shuffling rewards within the task, and beyond 2,000 jobs "
     "from mean and variance of all shuffles",
     "q": "Benjamini–Hochberg over what could be tested, catalogue and mined patterns each by themselves",

@@ -36,6 +36,12 @@ def test_intervals_hold_the_truth(world: World) -> None:
     assert 0.93 <= honesty.coverage(world, 600, seed=2).value <= 0.97
 
 
+def test_equal_effects_are_called_unequal_as_often_as_promised() -> None:
+    """The usual test does so in a quarter of such groups."""
+    assert 0.03 <= honesty.unequal(World(50, 4, odds=2.5), 600, seed=1).value <= 0.07
+    assert honesty.unequal(World(50, 4, odds=2.5), 200, seed=1, usual=True).value > 0.15
+
+
 def test_the_usual_interval_does_not() -> None:
     """Why Greenland and Robins' variance is not used."""
     assert honesty.greenland_robins_coverage(World(50, 4, odds=2.5), 200, seed=2).value < 0.85

@@ -10,6 +10,7 @@ import pytest
 from statsmodels.stats.contingency_tables import StratifiedTable
 
 from benchloop_analysis.statistics import mantel
+from benchloop_analysis.statistics.homogeneity import homogeneity_p
 from benchloop_analysis.statistics.mantel import Tables
 
 Z = 1.959963984540054
@@ -109,3 +110,15 @@ def test_nothing_to_compare_is_none() -> None:
     assert mantel.cmh_p(tables) is None
     assert mantel.tarone_p(tables) is None
     assert mantel.score_interval(tables, np.ones(2), Z) is None
+
+
+def test_with_many_rows_a_stratum_both_tests_of_equal_odds_say_the_same() -> None:
+    tables = Tables(*(random_tables(6, 6, 9).__dict__[name] + 40 for name in "abcd"))
+    assert homogeneity_p(tables) == pytest.approx(mantel.tarone_p(tables), abs=0.05)
+
+
+def test_what_differs_is_seen_and_what_cannot_differ_is_none() -> None:
+    opposite = Tables(*(np.array(values, dtype=float) for values in ([9, 1, 9, 1], [1, 9, 1, 9], [1, 9, 1, 9], [9, 1, 9, 1])))
+    assert (homogeneity_p(opposite) or 1) < 1e-4
+    assert homogeneity_p(opposite.only(np.array([True, False, False, False]))) is None
+    assert homogeneity_p(Tables(np.array([2.0, 3]), np.array([0.0, 0]), np.array([1.0, 0]), np.array([3.0, 4]))) is None
