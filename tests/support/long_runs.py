@@ -20,7 +20,7 @@ def document(job_id: str, group_id: str, *, steps: int, text_bytes: int = 2_200,
         "agent": {"name": "agent", "version": "1", "model_name": "m"},
         "steps": [_asked(), *(_step(number, chance, text_bytes) for number in range(2, steps + 1))],
     }
-    return trajectory.encode(trajectory.stamp(trajectory.normalise(value).document, job_id=job_id, group_id=group_id, task_id=task_id))
+    return trajectory.encode(trajectory.stamp(value, job_id=job_id, group_id=group_id, task_id=task_id))
 
 
 def _asked() -> dict[str, Any]:

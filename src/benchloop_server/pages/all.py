@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from litestar.handlers import HTTPRouteHandler
 
+from benchloop_server.pages.behaviour import ROUTES as BEHAVIOUR
 from benchloop_server.pages.beside import ROUTES as BESIDE
 from benchloop_server.pages.compare import ROUTES as COMPARE
 from benchloop_server.pages.downloads import ROUTES as DOWNLOADS
@@ -17,4 +18,6 @@ from benchloop_server.pages.signin import ROUTES as SIGN_IN
 from benchloop_server.pages.status import ROUTES as STATUS
 from benchloop_server.pages.viewer import ROUTES as VIEWER
 
-PAGES: list[HTTPRouteHandler] = [*SIGN_IN, *GROUPS, *GROUP, *COMPARE, *JOBS, *DOWNLOADS, *KEYS, *STATUS, *JOB, *VIEWER, *JOB_FILES, *BESIDE]
+_GROUPS = [*GROUPS, *GROUP, *COMPARE, *BEHAVIOUR]
+_JOBS = [*JOBS, *JOB, *VIEWER, *JOB_FILES, *BESIDE]
+PAGES: list[HTTPRouteHandler] = [*SIGN_IN, *_GROUPS, *_JOBS, *DOWNLOADS, *KEYS, *STATUS]

@@ -298,14 +298,14 @@ function start(way) {
     }, 120);
   }, { passive: true });
 
+  document.documentElement.dataset.viewer = "ready";
   if (matchMedia("(max-width: 899px)").matches) for (const fold of document.querySelectorAll("details[data-fold]")) fold.open = false;
   const wanted = /^#s-(\d+)$/.exec(location.hash)?.[1] || new URLSearchParams(location.search).get("at")?.replace(/^s-/, "");
   (wanted ? go(wanted, { push: false }) : Promise.resolve(select(steps()[0], false))).then(() => {
     requestAnimationFrame(() => { settled = true; });
-    needMarks();
+    setTimeout(needMarks, readMarks() ? 0 : 400);
   });
   const wantedText = new URLSearchParams(location.search).get("find");
   if (wantedText) search(wantedText);
   addEventListener("hashchange", () => { const id = /^#s-(\d+)$/.exec(location.hash)?.[1]; if (id) go(id, { push: false }); });
-  document.documentElement.dataset.viewer = "ready";
 }

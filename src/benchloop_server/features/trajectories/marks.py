@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ MOST_CALLS = 2_000
 #: The longest circle that is looked for, in calls, and how often it has to be gone round.
 _LONGEST, _ROUNDS = 4, 3
 _ORDER = "IVEO"
+#: After that many steps, that many seconds.
+_REST_EVERY, _REST = 10, 0.001
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -51,10 +54,17 @@ def of(services: Services, one: Opened) -> Marks:
     """The marks of a trajectory: every step is read once, and what was found is kept for a while."""
 
     def made() -> Marks:
-        read = (raw for _, raw in steps.walk(services.blobs, one, 0, len(one) - 1))
-        return marked([step.step for step in one.index.steps], map(msgspec.json.decode, read))
+        return marked([step.step for step in one.index.steps], map(msgspec.json.decode, _patiently(services, one)))
 
     return services.recent.get(("marks", one.stored.index), made, weight=lambda found: len(found.phases) + 400 * len(found.calls) + 1_000)
+
+
+def _patiently(services: Services, one: Opened) -> Iterator[bytes]:
+    """The steps, with a rest now and then: whoever asks for a small answer meanwhile is let through."""
+    for number, raw in steps.walk(services.blobs, one, 0, len(one) - 1):
+        if number % _REST_EVERY == _REST_EVERY - 1:
+            time.sleep(_REST)
+        yield raw
 
 
 def marked(step_ids: Sequence[int], documents: Iterable[dict[str, Any]]) -> Marks:
