@@ -174,6 +174,10 @@ def _reading(provenance: Provenance, summary: Summary) -> Iterator[str]:
     unit = "Points are hundredths of reward" if summary.outcome == "pass_fail" else "Effects are in units of reward"
     yield f"{unit}; “associated within the task”, never “causes”: a behaviour may be the reaction to failing rather than its reason."
     yield from (f"{name.replace('_', ' ')}: {meaning}." for name, meaning in STATUSES.items())
+    yield (
+        "p and q ask whether there is anything at all; the interval also allows for tasks in which the effect differs, so it can include 0 "
+        "beside a small p."
+    )
     yield "Pooled is the same comparison without regard to tasks. It is shown because it misleads."
     yield from (f"{inline(name)}: {inline(method)}." for name, method in provenance.methods.items())
     yield f"Catalogue {code(provenance.catalogue_version)}, seed {provenance.seed}. The same jobs and seed give the same result."

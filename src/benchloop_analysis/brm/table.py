@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -105,7 +106,7 @@ class TableBuilder:
         numbers = (task, part, step, self._strata.setdefault((task, part, step), len(self._strata)), features.n_steps)
         for column, number in zip(self._whole.values(), numbers, strict=True):
             column.append(number)
-        self._real["reward"].append(np.nan if job.reward is None else job.reward)
+        self._real["reward"].append(np.nan if job.reward is None or not math.isfinite(job.reward) else job.reward)
         self._real["weight"].append(job.weight)
         self._invalid.append(job.reward_valid is False)
         self._values.extend(_numbers(features.values))

@@ -15,13 +15,14 @@ def test_what_does_not_apply_is_not_a_number_and_invalid_is_not_compared() -> No
     found = planted.table(
         [
             planted.job("a", "t", 1.0, (1.0, None, 0.5, 0.0, 0.0), landmarks={4: (1.0, None, None, None, None)}),
-            planted.job("b", "t", None, (0.0, 1.0, None, 0.0, 0.0)),
+            planted.job("b", "t", float("inf"), (0.0, 1.0, None, 0.0, 0.0)),
+            planted.job("d", "t", None, (0.0, 1.0, None, 0.0, 0.0)),
             planted.job("c", "u", 1.0, (0.0, 1.0, None, 0.0, 0.0), reward_valid=False),
         ]
     )
     assert np.isnan(found.values[0, 1]) and found.values[0, 2] == 0.5
-    assert list(found.valid) == [True, False, False]
-    assert list(found.stratum) == [0, 0, 1]
+    assert list(found.valid) == [True, False, False, False]
+    assert list(found.stratum) == [0, 0, 0, 1]
     assert list(found.landmarks[4].rows) == [0]
 
 
