@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from benchloop_analysis.behaviours import CATALOGUE
+from benchloop_analysis.behaviours import CATALOGUE, judged
 from benchloop_analysis.behaviours.records import Features
 from benchloop_analysis.brm import mining
 from benchloop_analysis.brm.records import MINED, Pattern, SampleRecord, Study
@@ -94,6 +94,22 @@ def illustrated(found: Study, read: Callable[[list[str]], Mapping[str, Features]
     patterns = {pattern.id: pattern for pattern in found.behavior_patterns}
     steps = {(name, job_id): _cited(patterns[name], seen[job_id]) for name, job_id in wanted if job_id in seen}
     return with_examples(found, steps)
+
+
+def judged_patterns(jobs: Iterable[tuple[Job, Features]], *, seed: int) -> tuple[Pattern, ...]:
+    """What a model said it saw, compared as the other behaviours are. A category of its own, and in no model."""
+    seen = {job.job_id: (job, features) for job, features in jobs}
+    asked_about = judged.catalogue()
+    builder = TableBuilder(asked_about, f"judged-{judged.PROMPT_VERSION}")
+    for job, features in seen.values():
+        builder.add(_observed(job, features))
+    if not seen:
+        return ()
+    found = study(builder.build(), Options(scoring_limit=len(asked_about), seed=seed))
+    places = {behaviour.id: place for place, behaviour in enumerate(asked_about)}
+    wanted = [(name, job_id) for name, job_id in wanted_examples(found) if name in places]
+    shown = with_examples(found, {(name, job_id): seen[job_id][1].steps[places[name]] for name, job_id in wanted})
+    return tuple(pattern for pattern in shown.behavior_patterns if pattern.id in places)
 
 
 def answer(found: Study) -> dict[str, Any]:

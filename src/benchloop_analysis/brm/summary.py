@@ -99,12 +99,13 @@ def sentence(counts: Counts) -> str:
     """What comparing within tasks changes, in one sentence."""
     if not counts.pooled_tested:
         return "No behaviour could be compared: none differs between jobs with different rewards."
-    untold = sum((counts.insufficient, counts.no_evidence, counts.suggestive))
+    pooled = f"Pooled over all jobs, {counts.pooled_significant:,} of {counts.pooled_tested:,} behaviours look significant (p < 0.05)"
+    if not counts.tested:
+        return f"{pooled}; compared between attempts at the same task, nothing can be said: too few tasks have attempts that differ."
     within = f"{counts.within_significant:,}" if counts.within_significant else "none"
     return (
-        f"Pooled over all jobs, {counts.pooled_significant:,} of {counts.pooled_tested:,} behaviours look significant (p < 0.05); "
-        f"compared between attempts at the same task, {within} {'does' if counts.within_significant == 1 else 'do'}"
-        f"{': what looked like behaviour was which tasks are hard' if _confounded(counts) and untold else ''}."
+        f"{pooled}; compared between attempts at the same task, {within} {'does' if counts.within_significant == 1 else 'do'}"
+        f"{': what looked like behaviour was which tasks are hard' if _confounded(counts) else ''}."
     )
 
 
@@ -124,7 +125,9 @@ def _warnings(outcome: Outcome, mixed: np.ndarray, steps: Steps, mined: Mined) -
     missing = int((np.isnan(table.reward) & ~table.invalid).sum())
     if missing:
         yield f"{words.counted(missing, 'job')} without a reward {'was' if missing == 1 else 'were'} left out."
-    if int(mixed.sum()) < FEWEST:
+    if len(mixed) and not mixed.any():
+        yield "No task has attempts with unequal rewards. More attempts at each task would help, more tasks of one attempt would not."
+    elif int(mixed.sum()) < FEWEST:
         yield (
             f"Only {words.counted(int(mixed.sum()), 'comparison')} of attempts at one task {'has' if mixed.sum() == 1 else 'have'} unequal "
             f"rewards; it takes {FEWEST} to tell anything. More attempts at each task would help, more tasks of one attempt would not."

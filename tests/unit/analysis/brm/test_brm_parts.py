@@ -87,11 +87,12 @@ def test_impact_of_nothing_is_about_nothing() -> None:
     [
         (Counts(), "No behaviour could be compared"),
         (
-            Counts(pooled_significant=15, pooled_tested=16, no_evidence=6),
+            Counts(pooled_significant=15, pooled_tested=16, no_evidence=6, tested=6),
             "15 of 16 behaviours look significant (p < 0.05); compared between",
         ),
-        (Counts(pooled_significant=1, pooled_tested=4, within_significant=1, supported=1), "the same task, 1 does."),
-        (Counts(pooled_significant=9, pooled_tested=9, insufficient=9), "none do: what looked like behaviour was which tasks are hard."),
+        (Counts(pooled_significant=1, pooled_tested=4, within_significant=1, supported=1, tested=1), "the same task, 1 does."),
+        (Counts(pooled_significant=9, pooled_tested=9, tested=4), "none do: what looked like behaviour was which tasks are hard."),
+        (Counts(pooled_significant=2, pooled_tested=9, insufficient=9), "the same task, nothing can be said"),
     ],
 )
 def test_the_sentence(counts: Counts, says: str) -> None:
