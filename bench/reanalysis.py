@@ -1,7 +1,16 @@
-"""A stored group is analysed again, and meanwhile: the memory of every process of the server, and how long a small request takes."""
+"""A stored group is analysed again, and meanwhile: the memory of every process of the server, and how long a small request takes.
+
+python -m bench.reanalysis DATA GROUP…      (DATA: the data folder of a server that does not run)
+"""
 
 from __future__ import annotations
 
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -69,7 +78,7 @@ class Asking:
     """A server that is asked over one connection."""
 
     def __init__(self, url: str, key: str) -> None:
-        self._pool = urllib3.PoolManager(retries=False, timeout=60, headers={"X-API-Key": key})
+        self._pool = urllib3.PoolManager(maxsize=4, retries=False, timeout=60, headers={"X-API-Key": key})
         self._url = url
 
     def json(self, method: str, path: str, **body: Any) -> Any:
@@ -168,3 +177,41 @@ def _size_and_cpu(pid: int) -> tuple[int, float] | None:
     except (OSError, StopIteration):
         return None
     return size, (int(stat[11]) + int(stat[12])) / 100
+
+
+@contextmanager
+def served(data: Path) -> Iterator[tuple[Asking, int]]:
+    """A server over the data, with rules that no verdict there was made by, and the id of its process."""
+    program = str(Path(sys.executable).parent / "benchloop-server")
+    with tempfile.TemporaryDirectory() as folder:
+        rules = Path(folder) / "other.yaml"
+        rules.write_text(f"name: other-{time.time_ns()}\nversion: 1\nrules: []\n")
+        environ = {**os.environ, "BENCHLOOP_SERVER_RULES": str(rules)}
+        made = subprocess.run(
+            [program, "key", "create", "--data", str(data), "--name", "bench"], env=environ, capture_output=True, text=True, check=True
+        )
+        command = [program, "serve", "--data", str(data), "--port", "0"]
+        with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stderr is not None
+                origin = next(found.group() for line in process.stderr if (found := re.search(r"http://[\d.]+:\d+", line)))
+                threading.Thread(target=process.stderr.read, daemon=True).start()
+                yield Asking(origin, made.stdout.split()[0]), process.pid
+            finally:
+                process.terminate()
+
+
+def main() -> None:
+    """Print a line for each group."""
+    parser = argparse.ArgumentParser(description="Analyse stored groups again and measure.")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("groups", nargs="+")
+    given = parser.parse_args()
+    with served(given.data) as (asking, pid):
+        for group in given.groups:
+            sys.stdout.write(f"{group}: {reanalysed(asking, pid, group, within=3600).line()}\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

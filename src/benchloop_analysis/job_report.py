@@ -203,10 +203,10 @@ def _changes(run: Trajectory) -> Iterator[Happening]:
     if run.first_change_step is None:
         yield Happening(text="It changed nothing, as far as its calls show.")
         return
-    said = "It changed something, at first in the step cited here"
+    said = "It began to change things"
     if any(event.writes for event in run.events):
         checked = checked_after_change(run.events)
-        said += f"; after the last change it {'ran or tested something' if checked else 'neither ran nor tested anything'}"
+        said += f", and after the last change it {'ran or tested something' if checked else 'neither ran nor tested anything'}"
     yield Happening(text=said, steps=(run.first_change_step,))
 
 
@@ -224,7 +224,7 @@ def _errors(analysis: JobAnalysis) -> Iterator[Happening]:
     worst = max(analysis.signatures, key=lambda signature: (signature.seconds or 0.0, signature.count))
     times = "once" if worst.count == 1 else f"{worst.count} times"
     cost = f", {words.duration(worst.seconds)} in all" if worst.seconds else ""
-    said = f"The most expensive error ({words.spelled(worst.error_class)}) came {times}{cost}"
+    said = f"The costliest error ({words.spelled(worst.error_class)}) came {times}{cost}"
     yield Happening(text=said, steps=worst.steps, quote=worst.example.quote)
 
 
@@ -244,7 +244,7 @@ def _grading(analysis: JobAnalysis, facts: Facts) -> Iterator[Happening]:
     if tests is not None and tests.total:
         yield Happening(text=f"The tests: {tests.passed} of {tests.total} passed.")
     elif analysis.verdict.reward_valid is False:
-        yield Happening(text="The grading left no result that counts. What is recorded:", quote=quoted)
+        yield Happening(text="The grading left no result that counts. What is recorded", quote=quoted)
     elif facts.reward is not None:
         yield Happening(text=f"It was graded with reward {facts.reward:g}; there is no report of single tests.")
     else:

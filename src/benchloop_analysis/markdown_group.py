@@ -87,7 +87,7 @@ def _examples(examples: Iterable[Example]) -> str:
     found = list(examples)
     if not found:
         return ""
-    quote = next((example.evidence.quote for example in found if example.evidence is not None), None)
+    quote = next((one.evidence.quote for one in found if one.evidence is not None and one.evidence.field != "source"), None)
     jobs = ", ".join(f"{code(one.job_id)}{f' step {one.step_id}' if one.step_id is not None else ''}" for one in found)
     return f" For example {jobs}{f': {code(quote, 160)}' if quote else ''}."
 
@@ -102,7 +102,7 @@ def _reasons(report: GroupReport) -> Iterator[str]:
         rows.append((f"**{cell(reason.fail_reason)}**", *_rate(reason.share), "", _cost(reason.wasted_seconds), ""))
         rows += [
             (
-                f"→ {cell(sub.sub_fail_reason or '(no sub-reason)')}",
+                f"→ {cell(sub.sub_fail_reason or '(no sub-reason)')}{_meaning(sub.sub_fail_reason)}",
                 *_rate(sub.share),
                 " ".join(f"{tier} {count}" for tier, count in sub.tiers.items()),
                 _cost(sub.wasted_seconds),
@@ -112,6 +112,12 @@ def _reasons(report: GroupReport) -> Iterator[str]:
         ]
     yield table(("Reason", "Jobs", "Share", "95 % interval", "Tiers", "Time lost", "For example"), rows)
     yield bullets(f"{code(reason.fail_reason)}: {inline(words.reason(reason.fail_reason))}" for reason in report.reasons)
+
+
+def _meaning(sub: str) -> str:
+    """What a sub-reason's name means, where we have words for it."""
+    said = words.sub(sub) if sub else ""
+    return f" {inline(said)}" if said and said != words.spelled(sub) else ""
 
 
 def _cost(seconds: float) -> str:

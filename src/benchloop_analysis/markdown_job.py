@@ -34,14 +34,15 @@ def job_markdown(report: JobReport) -> str:
             *_cost(report),
             *_would_change(report),
             *_cited(report.cited_steps),
-            f"Rules: {inline(report.ruleset_version)}",
+            f"Rules: {code(report.ruleset_version)}",
         ]
     )
 
 
 def _title(report: JobReport) -> str:
     if report.fail_reason is not None:
-        return f"Why {inline(report.job_id)} failed"
+        lost = "failed" if report.reward_valid is not False else "has no valid result"
+        return f"Why {inline(report.job_id)} {lost}"
     return f"{inline(report.job_id)}: {'passed' if report.outcome == 'passed' else 'no failure to explain'}"
 
 
@@ -139,7 +140,7 @@ def _labels(head: str, labels: Sequence[Label], note: str = "") -> Iterator[str]
 
 def _label(label: Label) -> str:
     steps = [one.step_id for one in label.evidence if one.step_id is not None]
-    quote = next((one.quote for one in label.evidence), None)
+    quote = next((one.quote for one in label.evidence if one.field != "source"), None)
     said = f"{inline(label.says)} ({code(label.sub_fail_reason or label.fail_reason)}, tier {label.tier})"
     return " ".join(filter(None, (said, step_links(steps), code(quote) if quote else "")))
 
@@ -169,7 +170,8 @@ def _sibling(comparison: Comparison | None) -> Iterator[str]:
     yield f"Job {code(comparison.sibling)} passed the same task in {words.counted(comparison.sibling_steps, 'step')}."
     alike = "From the first call on they differ:"
     if comparison.same:
-        alike = f"{words.counted(comparison.same, 'call')} from the beginning do the same. Then"
+        alike = "The first call is the same." if comparison.same == 1 else f"The first {comparison.same:,} calls are the same."
+        alike += " Then"
     yield f"{alike} this run did {_call(comparison.mine, linked=True)}; the passing run did {_call(comparison.theirs, linked=False)}."
     if comparison.differences:
         yield bullets(map(inline, comparison.differences))
@@ -207,6 +209,8 @@ def _cited(steps: Sequence[CitedStep]) -> Iterator[str]:
     yield "## Cited steps"
     for step in steps:
         yield f"### Step {step.step_id}"
+        if not (step.said or step.called or step.answered):
+            yield "It holds no words, no call and no result."
         for head, text in (("The agent said:", step.said), ("It called:", step.called), ("What came back:", step.answered)):
             if text:
                 yield f"{head}\n\n{fenced(text)}"

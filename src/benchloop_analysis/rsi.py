@@ -148,7 +148,7 @@ def _cost(number: int, cost: Cost) -> str:
         lines.append(f"Where: {step_links(cost.steps)}")
     if spent:
         lines.append(f"Cost: {', '.join(spent)}.")
-    if cost.evidence is not None:
+    if cost.evidence is not None and cost.evidence.field != "source":
         lines.append(f"As recorded: {code(cost.evidence.quote)}")
     if cost.instead is not None:
         after = " then ".join(f"{code(call.text)} (its step {call.step_id})" for call in cost.instead_calls)

@@ -124,7 +124,8 @@ def _weakness_text(one: Weakness) -> str:
     lines = [f"## {inline(said[:1].upper() + said[1:])}", inline(words.reason(one.fail_reason))]
     for example in one.examples:
         where = f" step {example.step_id}" if example.step_id is not None else ""
-        quote = f": {code(example.evidence.quote, 160)}" if example.evidence is not None else ""
+        told = example.evidence is not None and example.evidence.field != "source"
+        quote = f": {code(example.evidence.quote, 160)}" if told and example.evidence is not None else ""
         lines.append(f"- {code(example.job_id)}{where}{quote}")
     return "\n\n".join(lines[:2]) + ("\n\n" + "\n".join(lines[2:]) if lines[2:] else "")
 

@@ -55,10 +55,12 @@ def judge(case: Case, rules: RuleSet) -> Verdict:
     counted = causes if spoilt or result in ("failed", "partial", "errored") else [label for label in causes if label.tier == "A"]
     verdict = _verdict(case, rules, result, counted)
     doubt = _doubts(fired).get(verdict.fail_reason or "")
-    secondary = [*_around(beside), *(label for label in causes if label.rule_id not in {one.rule_id for one in verdict.evidence}), *beside]
+    others = [label for label in causes if label.rule_id not in {one.rule_id for one in verdict.evidence}]
+    # What is left over says nothing beside a reason.
+    secondary = [*_around(beside), *(label for label in others if label.tier != "D" or verdict.tier == "D"), *beside]
     return msgspec.structs.replace(
         verdict,
-        says=verdict.says if doubt is None else f"{doubt.says} {verdict.says}",
+        says=verdict.says if doubt is None else f"{verdict.says} {doubt.says}",
         reward_valid=valid,
         reward_evidence=_reward_evidence(case, spoilt, valid),
         secondary=tuple({label.rule_id: label for label in secondary}.values()),
@@ -141,7 +143,8 @@ def _label(case: Case, bound: Bound) -> Label | None:
     cited = _shown(found.evidence) if found is not None else ()
     if found is None or not cited:
         return None
-    steps = [one.step_id for one in cited if one.step_id is not None]
+    asked = case.trajectory.instruction_step
+    steps = [one.step_id for one in cited if one.step_id is not None and one.step_id != asked]
     return Label(
         rule_id=rule.id,
         fail_reason=rule.reason,

@@ -24,7 +24,7 @@ REASONS: dict[str, tuple[str, str]] = {
     ),
     "limit_exhausted": (
         "The agent ran into a limit of time, turns, tokens or cost.",
-        "Run the job again with a higher limit. A limit is a symptom: the other labels say what the time went to.",
+        "Run the job again with a higher limit. A limit is a symptom: look at what the time went to.",
     ),
     "agent_process": (
         "The agent worked in a way that led nowhere.",

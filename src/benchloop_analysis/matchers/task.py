@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from benchloop_analysis import evidence
 from benchloop_analysis.case import Case
 from benchloop_analysis.expected import Difference, Wanted
@@ -11,6 +13,9 @@ from benchloop_analysis.literals import matches
 from benchloop_analysis.matchers.registry import Finding, NoParams, Params, matcher, one_of
 from benchloop_analysis.matchers.told import unsourced
 from benchloop_analysis.records import Event, Evidence, Kind
+
+#: Of arguments that differ, so many are told, and so much of each.
+_DIFFERING, _SHORT = 3, 40
 
 
 class MissingParams(Params, frozen=True, kw_only=True):
@@ -155,7 +160,8 @@ def actions(case: Case, rule_id: str, params: ActionParams) -> Finding | None:
     cited = [evidence.of_call(rule_id, event) for event in _cited(found, params.shape)]
     told = unsourced(case) if params.shape == "output_only" else None
     cited += [evidence.of_text(rule_id, told[0], told[1].start())] if told is not None else []
-    cited += [_wanted(rule_id, action) for action in found.missing[:2]]
+    names = {event.tool for event in found.extra}
+    cited += [_wanted(rule_id, action) for action in sorted(found.missing, key=lambda action: action.name not in names)[:2]]
     spoken = next((event for event in reversed(case.agent_events) if event.text.strip()), None)
     if not cited or params.shape == "output_only":
         cited += [evidence.of_text(rule_id, spoken)] if spoken is not None else []
@@ -163,6 +169,7 @@ def actions(case: Case, rule_id: str, params: ActionParams) -> Finding | None:
     values = {
         "asked": ", ".join(dict.fromkeys(action.name for action in found.missing)),
         "did": ", ".join(dict.fromkeys(event.tool or "" for event in found.extra)),
+        "differs": _differs(found),
     }
     return Finding(evidence=tuple(cited), values=values)
 
@@ -172,6 +179,30 @@ def _cited(found: Difference, shape: str) -> tuple[Event, ...]:
     if shape == "output_only":
         return ()
     return tuple({event.position: event for event in (*found.astray[:1], *found.extra[:2])}.values())
+
+
+def _differs(found: Difference) -> str:
+    """The arguments of the first change that was asked for otherwise, as they were and as they were asked for; empty without one."""
+    pairs = ((event, action) for event in found.extra for action in found.missing if event.tool == action.name)
+    event, action = next(pairs, (None, None))
+    if event is None or action is None:
+        return ""
+    names = [name for name in {**action.arguments, **event.arguments} if action.arguments.get(name) != event.arguments.get(name)]
+    both = [(name, event.arguments.get(name), action.arguments.get(name)) for name in names]
+    plain = [(name, one, other) for name, one, other in both if _is_short(one) and _is_short(other)]
+    said = [f"{name} {_short(one)}, asked for {_short(other)}" for name, one, other in plain[:_DIFFERING]]
+    told = [*said, f"{len(names) - len(said)} {'more' if said else 'of them'}"] if len(names) > len(said) else said
+    return f": {'; '.join(told)}" if told else ""
+
+
+def _is_short(value: object) -> bool:
+    """Whether a reader sees at once what differs: no list, no table."""
+    return not isinstance(value, dict | list)
+
+
+def _short(value: object) -> str:
+    text = value if isinstance(value, str) else "nothing" if value is None else msgspec.json.encode(value).decode("utf-8", "replace")
+    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
 
 
 def shape_of(found: Difference) -> str:

@@ -110,7 +110,7 @@ def test_distortions_are_counted_for_the_group() -> None:
 def test_the_shells_no_op_casts_doubt_on_whose_fault_it_is() -> None:
     doubted = analysed(graded(*[sh(": python a.py", "")] * 8, sh("ls", "a"))).verdict
     assert (doubted.sub_fail_reason, doubted.fault_side) == ("idle_calls", "unknown")
-    assert doubted.says.startswith("8 of 9 commands of Bash begin with the shell's no-op")
+    assert doubted.says.startswith("8 of 9 calls did nothing and returned nothing. 8 of 9 commands of Bash begin with the shell's no-op")
     assert (doubted.secondary[0].rule_id, doubted.secondary[0].fault_side) == ("tool-bridge-suspected", "harness")
     assert {label.fault_side for label in doubted.secondary if label.fail_reason == "agent_process"} == {"unknown"}
     page = job_markdown(job_report(analysed(graded(*[sh(": python a.py", "")] * 8)), Facts(task_id="t", status="completed", reward=0.0)))
