@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from benchloop_analysis.judge_pack import evidence_pack
-from benchloop_analysis.records import UNKNOWN, Event, Evidence, Facts, FaultSide, JobAnalysis, Label, Struct
+from benchloop_analysis.records import UNKNOWN, Event, Evidence, Facts, FaultSide, JobAnalysis, Label, Struct, Trajectory
 from benchloop_analysis.ruleset import RuleSet
 from benchloop_analysis.words import sub as sub_words
 
@@ -143,7 +143,7 @@ def question(analysis: JobAnalysis, facts: Facts, rules: RuleSet, model: str) ->
     """What to ask. Control characters are taken out of the record, and the fence around it is one that it cannot hold."""
     menu = menu_of(rules)
     pack = evidence_pack(analysis, facts)
-    fence = _fence(pack)
+    fence = fence_of(pack)
     listed = "\n".join(f"- {label}: {sub_words(label.partition('/')[2])}" for label in menu)
     system = _SYSTEM.format(menu=listed, quotes=_QUOTES, shortest=_SHORTEST_QUOTE, longest=_LONGEST_QUOTE)
     user = f"{fence} BEGIN\n{pack}\n{fence} END\n\nAnswer with the JSON object only."
@@ -166,7 +166,7 @@ def menu_of(rules: RuleSet) -> dict[str, FaultSide]:
     }
 
 
-def _fence(pack: str) -> str:
+def fence_of(pack: str) -> str:
     """A word made from the data, which the data can therefore hardly hold, and made longer if it does."""
     digest = hashlib.sha256(pack.encode("utf-8", "replace")).hexdigest()
     length = 16
@@ -221,22 +221,21 @@ def _cited(quotes: list[_Quote], analysis: JobAnalysis) -> tuple[Evidence, ...] 
     for quote in quotes:
         if not _SHORTEST_QUOTE <= len(quote.quote) <= _LONGEST_QUOTE:
             return "a quote is too short or too long"
-        place = _place(quote, analysis)
+        place = place_of(quote.step, quote.quote, analysis.trajectory)
         if place is None:
             return f"a quote does not stand in step {quote.step}"
         found.append(place)
     return tuple(found)
 
 
-def _place(quote: _Quote, analysis: JobAnalysis) -> Evidence | None:
-    """Where the words stand in the step, character by character."""
-    run = analysis.trajectory
+def place_of(step: int, quote: str, run: Trajectory | None) -> Evidence | None:
+    """Where the words stand in the step of the agent, character by character."""
     for event in run.events if run is not None else ():
-        if event.step_id == quote.step and event.source == "agent":
+        if event.step_id == step and event.source == "agent":
             for field, text in _texts(event):
-                start = text.find(quote.quote)
+                start = text.find(quote)
                 if start >= 0:
-                    return Evidence(rule_id=RULE_ID, source="step", field=field, quote=quote.quote, step_id=quote.step, start=start)
+                    return Evidence(rule_id=RULE_ID, source="step", field=field, quote=quote, step_id=step, start=start)
     return None
 
 

@@ -30,6 +30,19 @@ def evidence_pack(analysis: JobAnalysis, facts: Facts) -> str:
     return text[:LONGEST]
 
 
+def run_pack(run: Trajectory) -> str:
+    """The task and the steps alone, at most `LONGEST` characters, without the outcome and what rules say of it."""
+    steps = list(_steps(run, {event.step_id for event in run.events}))
+    head = f"TASK:\n{plain(run.instruction or '(not recorded)', _TASK)}"
+    text = "\n".join([head, "", "STEPS", *steps])
+    while len(text) > LONGEST and len(steps) > 2:
+        # A tenth of the steps at a time, from the middle: the length is worked out anew each time.
+        middle, some = len(steps) // 2, max(1, len(steps) // 10)
+        del steps[middle - some // 2 : middle - some // 2 + some]
+        text = "\n".join([head, "", "STEPS (some in the middle were left out)", *steps])
+    return text[:LONGEST]
+
+
 def plain(text: str, limit: int) -> str:
     """Without control characters, and cut in the middle to `limit` characters."""
     kept = "".join(sign if sign in _LAYOUT or sign.isprintable() else "\ufffd" for sign in text)

@@ -8,7 +8,7 @@ from typing import Literal
 from benchloop_analysis.records import Struct
 
 Category = Literal[
-    "exploration", "planning", "verification", "error_recovery", "tool_discipline", "efficiency", "communication", "integrity"
+    "exploration", "planning", "verification", "error_recovery", "tool_discipline", "efficiency", "communication", "integrity", "judged"
 ]
 #: A ratio lies between 0 and 1 (only `relative_length` may be larger).
 BehaviourKind = Literal["binary", "ratio"]

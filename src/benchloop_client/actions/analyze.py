@@ -6,7 +6,7 @@ import importlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -41,11 +41,15 @@ from benchloop_client.transfer import files
 if TYPE_CHECKING:
     from benchloop_client.actions.analyze_brm import Observations, Studied
 
+    #: Asks the judge about the behaviour of the group with this number.
+    Opinions = Callable[[int, Studied], dict[str, Any]]
+
 #: A run of fewer bytes is read sooner than other processes are started.
 SMALL_RUN = 4 << 20
 _MOST_PROCESSES = 16
 _JUDGE = processes.Program("benchloop_client.actions.analyze_jobs", "judge")
 _FIGURES = "benchloop_client.actions.analyze_figures"
+_JUDGED = "benchloop_client.actions.analyze_judged"
 _LOOK = processes.Program("benchloop_client.actions.analyze_siblings", "look")
 
 
@@ -55,7 +59,7 @@ class Request:
 
     `brm`: study which behaviour goes with reward, too, with `sample_size` jobs of each training step (None: all); `html` is a file for
     its figures. `judge` is asked for its opinion where the rules are not sure, one job after another in this process; `votes` says
-    how many of its answers have to agree.
+    how many of its answers have to agree. `judge_behaviours`: of so many jobs of each group it is asked about behaviour, too.
     """
 
     path: Path
@@ -70,6 +74,7 @@ class Request:
     brm: bool = False
     sample_size: int | None = SAMPLE_SIZE
     html: Path | None = None
+    judge_behaviours: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +144,7 @@ def analyze(request: Request, watch: Watch = unwatched) -> Analysis:
         rules=tuple((path.name, _rule_text(path)) for path in request.rules),
         output=str(request.output_dir.absolute()) if request.output_dir is not None else None,
         pretty=request.pretty,
-        observe=request.brm or request.html is not None,
+        observe=request.brm,
     )
     rules_of(task.rules)
     width = _width(request)
@@ -155,7 +160,8 @@ def analyze(request: Request, watch: Watch = unwatched) -> Analysis:
         items = judge(msgspec.json.encode(task), second) if second is not None else processes.run(_JUDGE, _tasks(task, width))
         for key, data in _watched(watch, "analysing", items):
             collected.add(key[0], msgspec.msgpack.decode(data, type=Done))
-        analysis = collected.analysis(request, careful.failures if careful is not None else ())
+        opinions = (lambda number, study: _opinions(request, task, careful, number, study)) if careful is not None else None
+        analysis = collected.analysis(request, careful.failures if careful is not None else (), opinions)
         if request.output_dir is not None:
             for group, fold in zip(analysis.groups, collected.folds, strict=True):
                 _write(request, group, fold)
@@ -264,17 +270,17 @@ class _Collected:
             self._written += self._spool.write(done.row + b"\n")
             self._bounds[group] = (self._bounds[group][0], self._written)
 
-    def analysis(self, request: Request, more: Sequence[Failure] = ()) -> Analysis:
-        """Everything, when there are no more jobs; `more` failures are those of the judge."""
+    def analysis(self, request: Request, more: Sequence[Failure], opinions: Opinions | None) -> Analysis:
+        """Everything, when there are no more jobs; `more` failures are those of the judge, who has `opinions` on behaviour, too."""
         self._spool.flush()
-        studies = self._studies(request)
+        studies = self._studies(request, opinions)
         groups = tuple(
             AnalysedGroup(group.group_id, fold.report(), self._spool, *bounds, study)
             for group, fold, bounds, study in zip(self._groups, self.folds, self._bounds, studies, strict=True)
         )
         return Analysis(groups, Report(self._done, (*self._failures, *more), "job(s)"), self._spool, self._opinions)
 
-    def _studies(self, request: Request) -> list[dict[str, Any] | None]:
+    def _studies(self, request: Request, opinions: Opinions | None) -> list[dict[str, Any] | None]:
         """Of each group which behaviour goes with reward; a group of which nobody can tell is a failure and stops no other."""
         if self._observed is None:
             return [None] * len(self._groups)
@@ -282,6 +288,8 @@ class _Collected:
         for observed in self._observed:
             try:
                 studies.append(observed.study(request.sample_size))
+                if opinions is not None and request.judge_behaviours:
+                    studies[-1].answer["judged"] = opinions(len(studies) - 1, studies[-1])
             except LocalError as error:
                 self._failures.append(Failure(observed.group_id, error))
                 studies.append(None)
@@ -292,6 +300,15 @@ class _Collected:
             target = request.html.absolute()
             files.place_bytes(target, page.encode("utf-8", "replace"), root=target.parent)
         return [None if study is None else study.answer for study in studies]
+
+
+def _opinions(request: Request, task: Task, judge: Judge, number: int, study: Studied) -> dict[str, Any]:
+    """What the judge says of behaviour in the group."""
+    seed = study.study.provenance.seed
+    found: dict[str, Any] = importlib.import_module(_JUDGED).ask(
+        task, number, study.jobs, judge=judge, most=request.judge_behaviours, seed=seed
+    )
+    return found
 
 
 def _observations(run: Run) -> list[Observations]:

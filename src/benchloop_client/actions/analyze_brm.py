@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 import msgspec
+
 from benchloop_analysis.behaviours import observe as observe_case
 from benchloop_analysis.behaviours.records import Features
-
 from benchloop_analysis.brm.conduct import NO_STEP, NO_TRAJECTORY, NOT_ENDED, UNSEEN, Job, answer, conduct, freeze, illustrated
 from benchloop_analysis.brm.records import Study
 from benchloop_analysis.case import Case
@@ -34,9 +34,10 @@ def observe(case: Case) -> Seen:
 
 @dataclass(frozen=True, slots=True)
 class Studied:
-    """The result for a group: `study` as the analysis gives it, `answer` as a server would, in plain values."""
+    """The result for a group: `study` as the analysis gives it, `answer` as a server would, in plain values; `jobs` were looked at."""
 
     group_id: str
+    jobs: tuple[Job, ...]
     study: Study
     answer: dict[str, Any]
 
@@ -85,7 +86,7 @@ class Observations:
 
         whole = illustrated(found, read)
         mode = "step" if steps else "all_jobs"
-        return Studied(self.group_id, whole, {**answer(whole), "samplingMode": mode})
+        return Studied(self.group_id, frozen.jobs, whole, {**answer(whole), "samplingMode": mode})
 
     def close(self) -> None:
         """Give the disk back."""

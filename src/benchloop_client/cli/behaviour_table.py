@@ -52,6 +52,15 @@ def render(title: str, patterns: Sequence[Found], summary: str, *, width: int, c
         yield _line(_MORE)
 
 
+def judged(found: Found | None, *, width: int, colour: bool) -> Iterator[bytes]:
+    """What a model said of behaviour; nothing where none was asked."""
+    if found is None:
+        return
+    title = f"Behaviour in the opinion of {found.get('model')}: {found.get('asked')} job(s) asked about, {found.get('unasked')} not"
+    yield b"\n"
+    yield from render(title, found.get("behaviorPatterns") or (), "", width=width, colour=colour)
+
+
 def _lead(summary: str) -> Iterator[str]:
     """What stands before the first part with a heading of its own, without the title."""
     blank = True

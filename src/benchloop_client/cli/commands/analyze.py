@@ -96,6 +96,12 @@ def _votes(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[in
     help="Jobs that --brm draws from each training step; 0: all. A run without steps is taken whole.",
 )
 @click.option("--html", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Write the figures of --brm as one page.")
+@click.option(
+    "--judge-behaviours",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Ask the judge about behaviour that rules cannot see, of N jobs; adds --brm.",
+)
 @options.print_options(default="table on a terminal, else json")
 @ask.with_session
 def command(
@@ -120,8 +126,10 @@ def command(
     """
     session.given.setdefault("format", "table" if session.on_terminal else "json")
     samples, agree = told.pop("judge_votes")
-    brm, sample_size, html = (told.pop(name) for name in ("brm", "sample_size", "html"))
+    brm, sample_size, html, opinions = (told.pop(name) for name in ("brm", "sample_size", "html", "judge_behaviours"))
     judge = _judge(session, *(told.pop(f"judge_{name}") for name in ("url", "model", "price", "budget")))
+    if opinions is not None and judge is None:
+        raise click.UsageError("--judge-behaviours needs --judge-url")
     target = output_dir or session.given.get("output_dir")
     request = actions.Request(
         path,
@@ -133,9 +141,10 @@ def command(
         options=records.ReadOptions(**told),
         judge=judge,
         votes=judge_vote.Votes(samples=samples, agree=agree),
-        brm=brm or html is not None,
+        brm=brm or html is not None or opinions is not None,
         sample_size=sample_size or None,
         html=html,
+        judge_behaviours=opinions or 0,
     )
     watch = progress.Progress(session.output, session.env.clock)
     try:
@@ -184,5 +193,6 @@ def _printed(session: Session, analysis: actions.Analysis) -> Iterator[bytes]:
                 patterns, summary = group.brm["behaviorPatterns"], group.brm["summary"]
                 yield b"\n"
                 yield from behaviour_table.render("Behaviour and reward", patterns, summary, width=width, colour=session.colour)
+                yield from behaviour_table.judged(group.brm.get("judged"), width=width, colour=session.colour)
     else:
         yield from formats.rendered(style, lambda: analyze_output.lines(analysis), formats.Screen(say=session.output.note))

@@ -46,6 +46,7 @@ def _without_cost(groups: Any) -> Any:
         ("--judge-url", "http://127.0.0.1:9", "--judge-model", "m", "--judge-price", "x"),
         ("--judge-url", "http://127.0.0.1:9", "--judge-model", "m", "--judge-price", "-1,2"),
         ("--judge-votes", "2,3"),
+        ("--judge-behaviours", "5"),
         ("--judge-url", "nowhere", "--judge-model", "m", "--judge-price", "0,0"),
     ],
 )
