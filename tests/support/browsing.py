@@ -16,7 +16,8 @@ _LOOK = """() => {
   if (document.documentElement.scrollWidth > wide + 1) found.push(`the page is ${document.documentElement.scrollWidth} wide, not ${wide}`);
   for (const each of document.querySelectorAll("header *, main *, footer *")) {
     const box = each.getBoundingClientRect();
-    if (!box.width || !box.height || !each.checkVisibility() || each.closest(".table, .scrolls, .sr, .skip, .bar-nav, .chart, pre, dialog")) continue;
+    if (!box.width || !box.height || !each.checkVisibility()) continue;
+    if (each.closest(".table, .scrolls, .sr, .skip, .bar-nav, .chart, pre, dialog")) continue;
     if (box.right > wide + 1 || box.left < -1) found.push(`${each.tagName} ${each.className} at ${box.left} to ${box.right}`);
   }
   for (const each of document.querySelectorAll(".table")) {
@@ -58,9 +59,14 @@ class Visit:
         self.page.wait_for_load_state("networkidle")
         return self.page
 
+    def outside(self) -> list[str]:
+        """What stands outside of its place in the window as it is now."""
+        found: list[str] = self.page.evaluate(_LOOK)
+        return found
+
     def faults(self) -> list[str]:
         """Complaints, and what stands where it should not."""
-        found = [*self.complaints, *self.page.evaluate(_LOOK)]
+        found = [*self.complaints, *self.outside()]
         self.complaints.clear()
         return found
 
@@ -69,7 +75,7 @@ class Visit:
 def signed_in(browser: Browser, url: str, key: str) -> Iterator[Visit]:
     """A browser that has signed in by the form."""
     context = browser.new_context()
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(60_000)
     page = context.new_page()
     visit = Visit(context, page, url)
     page.on("console", lambda said: visit.complaints.append(said.text) if said.type in {"error", "warning"} else None)

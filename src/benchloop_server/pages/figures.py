@@ -80,11 +80,11 @@ def treemap(reasons: Sequence[Mapping[str, Any]], *, failed: int, url: Mapping[t
         rows += [(name, sub["sub_fail_reason"], sub["share"], url.get((name, sub["sub_fail_reason"]))) for sub in reason["subs"]]
         for parent, label, each, target in rows:
             ids.append(f"{parent}/{label}")
-            labels.append(formatting.shown(label))
+            labels.append(_plain(label))
             parents.append(f"/{parent}" if parent else "")
             values.append(each["count"])
             colours.append(f"var:side-{side if side in SIDES else 'unknown'}")
-            texts.append(f"{formatting.rate(each['count'], failed)}<br>fault: {side.replace('_', ' ')}")
+            texts.append(f"{formatting.rate(each['count'], failed)}<br>fault: {_plain(side.replace('_', ' '))}")
             targets.append(target)
     trace = {
         "type": "treemap",
@@ -110,7 +110,7 @@ def treemap(reasons: Sequence[Mapping[str, Any]], *, failed: int, url: Mapping[t
 
 def diverging(rows: Sequence[tuple[str, int, int]], *, a: str, b: str) -> Figure:
     """Reasons of two sides: those of A to the left, those of B to the right."""
-    names = [formatting.shown(name) for name, _, _ in rows][::-1]
+    names = [_plain(name) for name, _, _ in rows][::-1]
     most = max((max(left, right) for _, left, right in rows), default=1)
     traces = [
         {
@@ -139,6 +139,11 @@ def diverging(rows: Sequence[tuple[str, int, int]], *, a: str, b: str) -> Figure
         "data": traces,
         "layout": {"height": 80 + 30 * len(rows), "barmode": "relative", "bargap": 0.35, "xaxis": xaxis, "yaxis": {"showgrid": False}},
     }
+
+
+def _plain(text: str) -> str:
+    """A text as itself: plotly would read marks and links in it."""
+    return formatting.shown(text).replace("&", "&amp;").replace("<", "&lt;")
 
 
 def _ticks(low: float, high: float, *, timed: bool = False) -> list[float]:
