@@ -6,6 +6,7 @@ python -m bench.reanalysis DATA GROUP…      (DATA: the data folder of a server
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import subprocess
@@ -45,7 +46,9 @@ class Seen:
         return sorted((self.cpu.get(pid, 0.0) for pid in self.hands), reverse=True)
 
     def latency(self, share: float) -> float:
-        """The quantile of the small requests, in seconds."""
+        """The quantile of the small requests, in seconds; not a number where there was none."""
+        if not self.latencies:
+            return math.nan
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 

@@ -18,7 +18,7 @@ _CLIENT_LIMIT, _SERVER_LIMIT = 100_000_000, 300_000_000
 #: Peak memory while 100,000 jobs of 25,000 tasks are analysed: the report's counters, a few kilobytes a task, are the worker's.
 _PEAKS = {"server": 180_000_000, "worker": 260_000_000, "hand": 120_000_000}
 
-pytestmark = [pytest.mark.soak, pytest.mark.timeout(3000)]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(9000)]
 
 
 def _push(bl: Bl, run: Path, jobs: int) -> None:
@@ -60,6 +60,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
         bl = server.bl(folder / "home")
         for jobs in (_FEW, _MANY):
             _push(bl, folder / "run", jobs)
+        for jobs in (_FEW, _MANY):
+            done = bl("report", "trigger", "-g", f"JOBS{jobs}", "--wait", "--wait-timeout", "3000", timeout=3100)
+            assert done.code == 0, done.err
     return folder / "data"
 
 
