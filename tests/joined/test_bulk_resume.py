@@ -189,6 +189,44 @@ def test_row_4_a_broken_download_goes_on_where_it_stopped(work: Work, tmp_path: 
     assert fetched + client.lengths[0] <= whole + 3 * item + 4096
 
 
+@pytest.mark.parametrize(("action", "pretty", "name"), [(of_group, True, "g1-0"), (of_group, False, "g1-9"), (of_task, True, "g1-9")])
+def test_a_break_inside_a_long_item_costs_next_to_nothing(served: Served, tmp_path: Path, action: Action, pretty: bool, name: str) -> None:
+    """A trajectory of 6 MB on the wire, first or last of its group: each try goes on in the middle of it."""
+    layout = Layout(pretty=pretty)
+    long = Sent(name, document=document(name, "g1", text=random.Random(4).randbytes(6_000_000).hex()))
+    push(served, *([long, job(1), job(2)] if name == "g1-0" else [job(1), job(2), long]))
+    with Broken(load(Flags(host=served.url, api_key=served.key(), timeout=20.0, retry=0), {"HOME": "/nonexistent"})) as client:
+        work = Work(client)
+        assert run(work, tmp_path / "clean", action, layout=layout).ok
+        whole, fetched = client.lengths[0], 0
+        client.offsets.clear()
+        for cut in (2_000_000, 1_500_000, 1_500_000):
+            client.cut = cut
+            fetched += cut
+            assert not run(work, tmp_path / "broken", action, layout=layout).ok
+        client.lengths.clear()
+        assert run(work, tmp_path / "broken", action, layout=layout).ok
+    assert tree(tmp_path / "broken") == tree(tmp_path / "clean")
+    assert parts(tmp_path / "broken") == []
+    assert client.offsets[:4] == [0, 2_000_000, 3_500_000, 5_000_000]
+    assert fetched + client.lengths[0] == whole
+
+
+def test_a_tail_of_another_version_is_not_used(served: Served, tmp_path: Path) -> None:
+    noise = [random.Random(seed).randbytes(5_000_000).hex() for seed in (4, 5)]
+    push(served, Sent("g1-a", document=document("g1-a", "g1", text=noise[0])))
+    with Broken(load(Flags(host=served.url, api_key=served.key(), timeout=20.0, retry=0), {"HOME": "/nonexistent"})) as client:
+        work = Work(client)
+        client.cut = 3_000_000
+        assert not run(work, tmp_path / "broken", of_group).ok
+        assert len(parts(tmp_path / "broken")) >= 1
+        push(served, Sent("g1-a", document=document("g1-a", "g1", text=noise[1])))
+        assert run(work, tmp_path / "broken", of_group).ok
+        assert run(work, tmp_path / "clean", of_group).ok
+    assert tree(tmp_path / "broken") == tree(tmp_path / "clean")
+    assert parts(tmp_path / "broken") == []
+
+
 @pytest.mark.parametrize("action", [of_group, of_artifacts])
 def test_row_1_what_changed_meanwhile_is_never_mixed(work: Work, filled: Served, tmp_path: Path, action: Action) -> None:
     client = broken(work)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from types import TracebackType
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from benchloop_client.contract.ids import file_name
 from benchloop_client.errors import IntegrityError
 from benchloop_client.transfer.bundle import Item, items
 from benchloop_client.transfer.resume import Part
+from benchloop_client.transfer.tails import Tail
 
 T = TypeVar("T")
 
@@ -82,7 +84,9 @@ class Bulk:
         self._lines = hashlib.sha256()
         #: Nothing comes: an earlier try had everything.
         self.complete = False
+        self._tail = Tail(part)
         self._stream = self._opened(part, etag)
+        self._tail.version = self._stream.etag
         self.etag = part.state.etag if self.complete else self._stream.etag
 
     def __enter__(self) -> Bulk:
@@ -90,6 +94,10 @@ class Bulk:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stream.close()
+        if error is None or isinstance(error, IntegrityError):
+            self._tail.drop()
+        else:
+            self._tail.keep()
 
     @property
     def unchanged(self) -> bool:
@@ -99,21 +107,26 @@ class Bulk:
     @property
     def resumed(self) -> bool:
         """Whether it goes on behind items that were dealt with earlier."""
-        return self._stream.offset > 0
+        return self._stream.offset > self._tail.have
 
     def items(self, *, wanted: Callable[[str], bool] | None = None) -> Iterator[tuple[Item, Mark]]:
         """Each item, those of jobs that are not wanted left out, with the mark behind it. Raises `IntegrityError` for items that are
         damaged or of another kind, and at the end if the whole is not the version that was announced.
         """
-        for item in () if self.complete else items_of(self._work, self._origin, self._stream, seen=self._lines.update):
+        come = items_of(self._work, self._origin, self._stream, seen=self._lines.update, tail=self._tail)
+        for item in () if self.complete else come:
             if wanted is None or wanted(item.header.job_id):
                 yield item, Mark(item.end, self._lines.hexdigest())
         check_version(self._origin, self.etag, self._lines.hexdigest())
 
     def _opened(self, part: Part, etag: str | None) -> Stream:
-        if part.state.offset and self._covered(part):
+        state, tail = part.state, self._tail
+        tail.take_up(state.offset, state.etag if state.offset else None)
+        if self._covered(part) if state.offset else tail.have:
             stream = self._gone_on(part)
-            if self.complete or part.fits(stream.offset, stream.etag):
+            if self.complete or _fits(stream, state.offset + tail.have, state.etag or tail.etag):
+                if not state.offset:
+                    part.begin(etag=stream.etag, total=stream.total)
                 return stream
             self._lines = hashlib.sha256()
             if stream.offset:
@@ -121,6 +134,7 @@ class Bulk:
                 stream = self._origin.open(self._work)
         else:
             stream = self._origin.open(self._work, etag=etag)
+        tail.drop()
         if not stream.unchanged:
             part.begin(etag=stream.etag, total=stream.length)
         return stream
@@ -129,7 +143,7 @@ class Bulk:
         """The rest; where everything had arrived, only the question whether it is still the current version."""
         state = part.state
         if state.offset != state.total:
-            return self._origin.open(self._work, offset=state.offset, etag=state.etag)
+            return self._origin.open(self._work, offset=state.offset + self._tail.have, etag=state.etag or self._tail.etag)
         stream = self._origin.open(self._work, etag=state.etag)
         self.complete = stream.unchanged
         return stream
@@ -151,10 +165,19 @@ class Bulk:
         return False
 
 
-def items_of(work: Work, origin: Origin, stream: Stream, *, seen: Callable[[bytes], object]) -> Iterator[Item]:
-    """The items of an open stream; `seen` is given each line. Raises `IntegrityError` for damaged items and those of another kind."""
-    kind = _ITEM[origin.kind]
-    for item in items(_told(work, stream, origin.name), start=stream.offset, seen=seen):
+def _fits(stream: Stream, offset: int, etag: str) -> bool:
+    """Whether exactly the rest came."""
+    return offset > 0 and stream.offset == offset and stream.etag == etag
+
+
+def items_of(work: Work, origin: Origin, stream: Stream, *, seen: Callable[[bytes], object], tail: Tail | None = None) -> Iterator[Item]:
+    """The items of an open stream; `seen` is given each line. `tail`: holds what comes before the first byte of the stream, and keeps long
+    items meanwhile. Raises `IntegrityError` for damaged items and those of another kind.
+    """
+    kind, chunks, start = _ITEM[origin.kind], _told(work, stream, origin.name), stream.offset
+    if tail is not None and tail.have:
+        chunks, start = chain(tail.read(), chunks), start - tail.have
+    for item in items(chunks, start=start, seen=seen, keeper=tail):
         header = item.header
         if header.kind != kind:
             raise IntegrityError(f"the {header.kind} of {header.job_id} came among {origin.kind}")
@@ -169,7 +192,7 @@ def check_version(origin: Origin, etag: str | None, lines_digest: str) -> None:
         raise IntegrityError(f"{origin.name}: the lines of the stream are not those of its version")
 
 
-def _told(work: Work, stream: Stream, name: str) -> Iterator[bytes]:
+def _told(work: Work, stream: Stream, name: str) -> Iterable[bytes]:
     """The bytes of the stream, whoever watches being told of each piece."""
     total = None if stream.wire_length is None else stream.offset + stream.wire_length
     try:

@@ -212,6 +212,7 @@ class _Filler:
     def large(self, first: Piece, source: Iterator[object]) -> Mark:
         """Append an entry that is too long to be held."""
         header = first.header
+        self._part.settle()
         feed = Feed(first, source)
         offset = self._part.size
         entry = _Open(self._part, self._section.name(header.job_id), self._section.level)

@@ -87,6 +87,8 @@ class _Writer:
     def write(self, text: Text) -> None:
         """Append documents; the very first needs no comma before it."""
         chunks = text.chunks
+        if text.jobs and text.mark is None:
+            self._part.settle()
         if not self._jobs:
             chunks = (chunks[0][1:], *chunks[1:])
         for chunk in chunks:

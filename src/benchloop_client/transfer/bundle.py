@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 import msgspec
 
@@ -19,6 +20,14 @@ HEADER_LIMIT = 1 << 16
 WHOLE_LIMIT = 1 << 22
 _LONGEST = 1 << 53
 _DIGEST = 64
+
+
+class Keeper(Protocol):
+    """Keeps the bytes of a long item, its line first, while it is on its way."""
+
+    def begin(self, start: int, length: int) -> None: ...
+
+    def add(self, piece: bytes) -> None: ...
 
 
 class Item:
@@ -54,12 +63,15 @@ class Item:
         """The payload in pieces as they arrive; verified at its end, where `IntegrityError` is raised for what is not as announced."""
         self._taken = True
         header, digest, left = self.header, hashlib.sha256(), self.header.length
+        keeper = None if self.whole else self._reader.keeper
         while left:
             piece = self._reader.at_most(left)
             if not piece:
                 raise _cut(header, header.length - left)
             digest.update(piece)
             left -= len(piece)
+            if keeper is not None:
+                keeper.add(piece)
             yield piece
         _match(header, digest.hexdigest())
 
@@ -70,13 +82,17 @@ class Item:
                 pass
 
 
-def items(chunks: Iterable[bytes], *, start: int = 0, seen: Callable[[bytes], object] | None = None) -> Iterator[Item]:
-    """The items of a body whose bytes from `start` on (the boundary of an item) are `chunks`. `seen` is given each line with its end.
+def items(
+    chunks: Iterable[bytes], *, start: int = 0, seen: Callable[[bytes], object] | None = None, keeper: Keeper | None = None
+) -> Iterator[Item]:
+    """The items of a body whose bytes from `start` on (the boundary of an item) are `chunks`. `seen` is given each line with its end,
+    `keeper` all of each long item that is taken.
 
     Raises `IntegrityError`, naming the item, for a line that is too long, cut or no header, for lengths that cannot be, for a payload that
     is cut or has another digest; and whatever `chunks` raises.
     """
     reader = _Reader(chunks, start)
+    reader.keeper = keeper
     before = ""
     while True:
         offset = reader.position
@@ -86,6 +102,9 @@ def items(chunks: Iterable[bytes], *, start: int = 0, seen: Callable[[bytes], ob
         item = Item(reader, _header(line, offset, before), offset)
         if seen is not None:
             seen(line)
+        if keeper is not None and not item.whole:
+            keeper.begin(offset, len(line) + item.header.length)
+            keeper.add(line)
         yield item
         item.finish()
         if reader.position != item.end:
@@ -106,6 +125,7 @@ class _Reader:
         self._buffer = b""
         self._at = 0
         self.position = start
+        self.keeper: Keeper | None = None
 
     def line(self) -> bytes | None:
         """The next line without its end, None at the end of the body. One without an end, or too long, comes with what there is of it."""

@@ -175,6 +175,16 @@ class Part:
         return self._size
 
     @property
+    def source(self) -> str:
+        """What it is fetched from."""
+        return self._kept.head.source
+
+    @property
+    def target(self) -> str:
+        """What it is to become, relative to the root."""
+        return self._kept.head.path
+
+    @property
     def root(self) -> Path:
         """The output directory that the part belongs to."""
         return self._root
@@ -251,6 +261,12 @@ class Part:
         self._written_at = now
         self._write_down(asked)
         return True
+
+    def settle(self) -> None:
+        """Write down the last checkpoint that was asked for, if it was not yet: something long comes behind it. Before that comes."""
+        if self._asked is not None and self._asked.offset > self.state.offset:
+            self._written_at = time.monotonic()
+            self._write_down(self._asked)
 
     def finish(self, path: str | Path, *, expect: Expect | None = None) -> Placed:
         """Check the part and give it its name `path` (relative to the root). `Placed.sha256` is None without a digest.
