@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import threading
+import time
 
 from benchloop_server.features.uploads.ending import Ending
 
 _MINE, _OTHER = ("w", "media", "a"), ("w", "media", "b")
 
 
+def _until_waiting(ending: Ending) -> None:
+    end = time.monotonic() + 20
+    while not ending._changed._waiters:  # type: ignore[attr-defined]
+        assert time.monotonic() < end, "nobody waits"
+        time.sleep(0.01)
+
+
 def test_only_what_is_on_its_way_is_waited_for() -> None:
-    ending, asked, go = Ending(), threading.Event(), threading.Event()
+    ending = Ending()
     answers: list[bool] = []
-
-    def ask() -> None:
-        asked.set()
-        answers.append(ending.wait({_MINE, _OTHER}))
-
     with ending.of({_MINE}):
         assert not ending.wait({_OTHER})
-        thread = threading.Thread(target=ask)
+        thread = threading.Thread(target=lambda: answers.append(ending.wait({_MINE, _OTHER})))
         thread.start()
-        assert asked.wait(10)
-        go.wait(0.05)
+        _until_waiting(ending)
         assert answers == []
     thread.join(10)
     assert answers == [True]
@@ -36,7 +38,6 @@ def test_two_requests_with_the_same_upload_are_both_waited_for() -> None:
             pass
         thread = threading.Thread(target=ending.wait, args=({_MINE},))
         thread.start()
-        thread.join(0.05)
-        assert thread.is_alive()
+        _until_waiting(ending)
     thread.join(10)
     assert not thread.is_alive()
