@@ -128,7 +128,7 @@ def study(asked: Asked) -> Page:
         line=found.summary.headline if found is not None else _about(task),
         crumbs=(*_crumbs(task.group_id, linked=True), Crumb(task.uid)),
         data=data,
-        commands=[command("brm", "analysis", task.uid)],
+        commands=[command("brm", "get", "--task-id", task.uid, scope="detail")],
         routes=[f"/openapi/behavior/tasks/{task.uid}/analysis"],
         charts=found is not None,
         live=_LIVE if live else None,
@@ -151,12 +151,12 @@ def pattern(asked: Asked) -> Page:
         raise not_found("behaviour", asked.ids["pattern_id"][:80])
     return Page(
         template="behaviour-pattern.html",
-        title=one.name,
+        title=one.name.replace("_", " "),
         line=one.definition,
         crumbs=(
             *_crumbs(task.group_id, linked=True),
             Crumb(task.uid, path_of("groups", task.group_id, "behaviour", task.uid)),
-            Crumb(one.name),
+            Crumb(one.name.replace("_", " ")),
         ),
         data={
             "pattern": one,
@@ -164,7 +164,7 @@ def pattern(asked: Asked) -> Page:
             "pairs": _pairs(asked, one),
             "group_id": task.group_id,
         },
-        commands=[command("brm", "analysis", task.uid)],
+        commands=[command("brm", "get", "--task-id", task.uid, scope="detail")],
         routes=[f"/openapi/behavior/tasks/{task.uid}/analysis"],
     )
 
@@ -198,6 +198,8 @@ def _figures(found: Study) -> dict[str, Any]:
 
 def _untitled(figure: Mapping[str, Any]) -> dict[str, Any]:
     layout = {name: value for name, value in figure["layout"].items() if name != "title"}
+    if layout.get("legend", {}).get("orientation") == "h":
+        layout["legend"] = {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"}
     return {"data": figure["data"], "layout": layout, "title": figure["layout"]["title"]["text"]}
 
 

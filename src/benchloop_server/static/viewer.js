@@ -48,7 +48,7 @@ function start(way) {
   }
   const nextId = (step, by) => marks?.ids ? marks.ids[Number(step.dataset.number) + by] : Number(step.dataset.step) + by;
 
-  async function go(id, { cite = true, push = true, smooth = false } = {}) {
+  async function go(id, { cite = true, push = true } = {}) {
     let step = stepOf(id);
     if (!step) {
       const part = await windowAt("at", id).catch(() => null);
@@ -62,7 +62,7 @@ function start(way) {
     for (const other of list.querySelectorAll(".is-cited")) other.classList.remove("is-cited");
     if (cite) step.classList.add("is-cited");
     select(step, false);
-    step.scrollIntoView({ block: step.offsetHeight > innerHeight * 0.7 ? "start" : "center", behavior: smooth ? "smooth" : "instant" });
+    toMiddle(step);
     step.focus({ preventScroll: true });
     if (push) {
       const query = new URLSearchParams(filter);
@@ -71,12 +71,23 @@ function start(way) {
     }
   }
 
+  const TOOLS = 64;
+  function toMiddle(step) {
+    const box = step.getBoundingClientRect();
+    scrollBy({ top: box.top - Math.max(TOOLS, (innerHeight - box.height) / 2), behavior: "instant" });
+  }
+  function intoSight(step) {
+    const box = step.getBoundingClientRect();
+    if (box.top < TOOLS || box.height > innerHeight - TOOLS) scrollBy({ top: box.top - TOOLS, behavior: "instant" });
+    else if (box.bottom > innerHeight - 16) scrollBy({ top: box.bottom - innerHeight + 16, behavior: "instant" });
+  }
+
   function select(step, scroll = true) {
     here?.classList.remove("is-here");
     here = step;
     step.classList.add("is-here");
     where.textContent = `Step ${Number(step.dataset.step).toLocaleString("en").replaceAll(",", "\u202f")}`;
-    if (scroll) step.scrollIntoView({ block: "nearest" });
+    if (scroll) intoSight(step);
     const bar = way.querySelector("[data-here]");
     if (bar) { bar.setAttribute("x", 1000 * Number(step.dataset.number) / total); bar.setAttribute("width", Math.max(3, 1000 / total)); }
     outline.show(Number(step.dataset.number));
