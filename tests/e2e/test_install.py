@@ -114,6 +114,13 @@ def test_the_wheel_holds_packages_and_nothing_else(wheel: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"benchloop_analysis", "benchloop_client", "benchloop_server"}
 
 
+def test_the_wheel_holds_what_pages_are_drawn_with(wheel: Path) -> None:
+    server = ROOT / "src" / "benchloop_server"
+    files = {path.relative_to(ROOT / "src").as_posix() for room in ("templates", "static") for path in (server / room).rglob("*.*")}
+    with zipfile.ZipFile(wheel) as archive:
+        assert len(files) > 10 and files <= set(archive.namelist())
+
+
 @pytest.mark.parametrize("name", ["bl", "bmcli"])
 def test_help_and_version_work(venv: Path, name: str) -> None:
     assert _run(venv / "bin" / name, "--version").stdout == f"bmcli {metadata.version('benchloop_client')}\n"
