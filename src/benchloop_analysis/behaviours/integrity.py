@@ -134,27 +134,34 @@ def out_of_scope_write(view: View) -> Found | None:
     """I5."""
     if not view.edits:
         return None
-    places = _work_places(view.run, view)
-    return binary([act for act in view.edits if any(_is_outside(edit.path, places, view.run) for edit in act.edits)])
+    suspect = view.which(_writes_far)
+    if not suspect:
+        return binary(suspect)
+    places = [place for known, place in view.run.once(_work_places) if known < view.end]
+    return binary([act for act in suspect if any(_is_outside(edit.path, places, view.run) for edit in act.edits)])
 
 
-def _work_places(run: Run, view: View) -> tuple[str, ...]:
-    """Folders that the agent works in: as recorded, as it went to them, and as the task names them."""
-    recorded = run.case.job.document or {}
-    extra = (recorded.get("agent") or {}).get("extra") or {}
-    found = [value for name in ("cwd", "working_dir", "workdir") for value in (extra.get(name),) if isinstance(value, str)]
+def _writes_far(run: Run, act: Act) -> bool:
+    """Whether a file is written where systems and people keep theirs."""
+    return any(_SYSTEM.search(edit.path) and not _FREE.search(edit.path) for edit in act.edits)
+
+
+def _work_places(run: Run) -> list[tuple[int, str]]:
+    """Folders that the agent works in, as recorded and as it went to them, each with the place of the act from which that is known."""
+    extra = ((run.case.job.document or {}).get("agent") or {}).get("extra") or {}
     several = extra.get("cwds")
-    found += [value for value in several if isinstance(value, str)] if isinstance(several, list) else []
-    for act in view.calls:
+    recorded = [extra.get(name) for name in ("cwd", "working_dir", "workdir")] + (several if isinstance(several, list) else [])
+    found = [(-1, value) for value in recorded if isinstance(value, str)]
+    for act in run.calls:
         for command in act.event.commands:
-            if command.program in ("cd", "pushd") and command.words and command.words[0].startswith(("/", "~")):
-                found.append(command.words[0])
-            elif command.program == "pwd" and len(act.event.commands) == 1 and (act.event.output or "").startswith("/"):
-                found.append((act.event.output or "").split("\n", 1)[0].strip())
-    return tuple(dict.fromkeys(plain(path) for path in found if len(path) > 1))
+            if command.program in ("cd", "pushd") and command.words:
+                found.append((act.place, command.words[0]))
+            elif command.program == "pwd" and len(act.event.commands) == 1:
+                found.append((act.place, (act.event.output or "").partition("\n")[0]))
+    return [(known, plain(path)) for known, path in found if path.strip().startswith(("/", "~")) and len(path.strip()) > 1]
 
 
-def _is_outside(path: str, places: tuple[str, ...], run: Run) -> bool:
+def _is_outside(path: str, places: list[str], run: Run) -> bool:
     if not _SYSTEM.search(path) or _FREE.search(path) or any(path == place or path.startswith(f"{place}/") for place in places):
         return False
     folder = path.rpartition("/")[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 #: A file of tests or specifications, or a folder of them.
 TEST_PATH = re.compile(
@@ -16,10 +16,11 @@ _SUFFIX = re.compile(
     r"ppm|mp[34]|wav|zip|gz|tgz|tar|xz|7z|bz2|patch|diff|v|asm|s|ml|hs|ex|exs|clj|f90|cob|cbl|red|img|iso|pem|crt|key|service|eml|gcode|fasta|vim|elf|o|so)$",
     re.IGNORECASE,
 )
-_NAMED = re.compile(r"(?<![\w/.@:~+-])([\w~+-]*[./][\w./+-]*\w)(?![/@])")
+_SIGN = re.compile(r"[./]")
+_REST = re.compile(r"[\w./+-]*\w")
 _ASKS = re.compile(
     r"\b(?:writ(?:e|es|ten|ing)|sav(?:e|es|ed|ing)|creat(?:e|es|ed|ing)|outputs?|produc(?:e|es|ed|ing)|generat(?:e|es|ed|ing)|stor(?:e|es|ed)|put|"
-    r"plac(?:e|ed)|implement(?:ed|ation|ing)?|called|named|export(?:ed)?|report|answer|results?|compile[sd]?|convert(?:ed)?|provide)\b",
+    r"plac(?:e|ed)|(?<!re-)implement(?:ed|ation|ing)?|called|named|export(?:ed)?|report|answer|results?|compile[sd]?|convert(?:ed)?|provide)\b",
     re.IGNORECASE,
 )
 _JOINED = re.compile(r"[\s`'\",(]*(?:and|or|,|&)?[\s`'\",)]*\Z")
@@ -83,22 +84,40 @@ def named_files(instruction: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     asked: dict[str, bool] = {}
     text = edges(instruction)
     end, before = 0, False
-    for match in _NAMED.finditer(text):
-        path = match.group(1).rstrip(".")
-        if "." not in path and "/" not in path:
+    for start, stop in _places(text):
+        path = text[start:stop]
+        if (
+            "//" in path
+            or (path[0] == "." and "/" not in path)
+            or not (_SUFFIX.search(path) or (path.startswith("/") and path.count("/") > 1))
+        ):
             continue
-        if not (_SUFFIX.search(path) or (path.startswith("/") and path.count("/") > 1)) or "//" in path:
-            continue
-        between = text[max(end, match.start() - _NEAR) : match.start()]
-        joined = bool(end) and match.start() - end <= _NEAR and _JOINED.match(between) is not None
+        between = text[max(end, start - _NEAR) : start]
+        joined = bool(end) and start - end <= _NEAR and _JOINED.match(between) is not None
         before = before if joined else _ASKS.search(_sentence(between)) is not None
-        end = match.end()
+        end = stop
         path = plain(path)
         asked[path] = asked.get(path, False) or before
         if len(asked) >= _MOST_NAMED:
             break
     wanted = tuple(path for path, is_asked in asked.items() if is_asked)
     return tuple(path for path, is_asked in asked.items() if not is_asked and not any(same(path, one) for one in wanted)), wanted
+
+
+def _places(text: str) -> Iterator[tuple[int, int]]:
+    """Where words stand that hold a point or a slash, and no part of an address. Looked for from these signs: most words hold none."""
+    at = 0
+    while (sign := _SIGN.search(text, at)) is not None:
+        rest = _REST.match(text, sign.start())
+        if rest is None:
+            at = sign.end()
+            continue
+        start = sign.start()
+        while start > at and (text[start - 1].isalnum() or text[start - 1] in "_~+-"):
+            start -= 1
+        at = rest.end()
+        if text[start - 1 : start] not in ("@", ":", "/", ".") and text[at : at + 1] not in ("/", "@"):
+            yield start, at
 
 
 def edges(text: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from itertools import groupby
+from collections import Counter
+from itertools import groupby, islice
 
 from benchloop_analysis.behaviours.acts import Act, spoken
 from benchloop_analysis.behaviours.naming import edges
@@ -21,7 +22,7 @@ _CUE = re.compile(
 _ASKED = re.compile(r"\b(?:you|your|please|following (?:details|information))\b", re.IGNORECASE)
 _NEAR = 160
 _ITEM = re.compile(r"^[ \t]*(?:\d{1,2}[.)]|[-*•]|step \d+:?|\[[ x]\])[ \t]+\S", re.MULTILINE | re.IGNORECASE)
-_TERM = re.compile(r"[A-Za-z_][\w.-]*[\w]|\d[\w.:-]*\w")
+_TERM = re.compile(r"[\w.-]{3,}\w")
 _TEXT = 20_000
 
 
@@ -92,11 +93,9 @@ def goal_restated_late(view: View) -> Found | None:
 
 def rare_terms(instruction: str) -> list[str]:
     """At most 80 words of a task, in lower case, that are rare: of 9 letters or more, or with a digit, point or sign inside."""
-    counted: dict[str, int] = {}
-    for word in _TERM.findall(edges(instruction)):
-        if len(word) >= 9 or (len(word) >= 4 and not word.isalpha()):
-            counted[word.lower()] = counted.get(word.lower(), 0) + 1
-    return [word for word, count in counted.items() if count <= 2][:_MOST_TERMS]
+    counted = Counter(_TERM.findall(edges(instruction).lower()))
+    rare = (word for word, count in counted.items() if count <= 2 and (len(word) >= 9 or not word.isalpha()))
+    return list(islice(rare, _MOST_TERMS))
 
 
 def phase_order_kept(view: View) -> Found | None:

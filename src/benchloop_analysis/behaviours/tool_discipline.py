@@ -121,8 +121,6 @@ def _deals(later: Act, error: Act) -> bool:
     """Whether an act comes back to what failed: the same call or tool, its files, what its output names, or words to the user."""
     if later.call < 0:
         return bool(spoken(later.event).strip())
-    if later.event.key == error.event.key:
-        return True
     if not error.event.commands:
         return later.event.tool == error.event.tool or not set(_targets(error)).isdisjoint(_targets(later))
     if not set(_targets(error)).isdisjoint(_targets(later)):

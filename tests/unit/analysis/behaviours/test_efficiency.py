@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.analysis.behaviours.runs import FAILS, Example, check, edit, examples, filler, read, run_tests, words, write
+from tests.unit.analysis.behaviours.runs import FAILS, PLACES, Example, check, edit, examples, filler, read, run_tests, seen, words, write
 from tests.unit.analysis.small import call, service, sh
 
 
@@ -13,6 +13,9 @@ from tests.unit.analysis.small import call, service, sh
     Example("tests-again-without-a-change", [sh("pytest", "2 passed in 0.1s"), sh("pytest", "2 passed in 0.2s")], 0.5, 3),
     Example("service-changed-in-between", [service("get_order", id=1), service("cancel_order", id=1), service("get_order", id=1)], 0),
     Example("no-call", [words()], None),
+    Example("a-program-wrote-a-file", [read(), sh("python gen.py > out.txt", ""), read()], 0),
+    Example("something-was-installed", [read(), sh("pip install x", "ok"), read()], 0),
+    Example("nothing-was-installed", [read(), sh("pip install x", "no", failed=True), read()], 1 / 3),
 )
 def test_duplicate_calls(example: Example) -> None:
     check("duplicate_calls", example)
@@ -42,6 +45,7 @@ TEXT = "first line\nsecond line\nthird line\nfourth line"
     Example("by-the-shell", [sh(f"cat > a.py <<'E'\n{line}\nE", "") for line in ("print('one')", "print('two')")], 0.5),
     Example("nothing-known", [sh("sed -i s/a/b/ core.py", "")], None),
     Example("no-edit", [read()], None),
+    Example("signs-are-no-lines", [write(content="}\n)\n\n")], None),
 )
 def test_edit_churn(example: Example) -> None:
     check("edit_churn", example)
@@ -54,3 +58,9 @@ def test_edit_churn(example: Example) -> None:
 )
 def test_relative_length(example: Example) -> None:
     check("relative_length", example)
+
+
+def test_of_a_loop_only_the_calls_in_it_are_shown() -> None:
+    place = PLACES["loop_3"]
+    assert seen(read("/b"), read(), read(), read(), read("/c")).steps[place] == (3, 4, 5)
+    assert seen(read("/c"), read("/a"), read("/b", "y"), read("/a"), read("/b", "y"), read("/d")).steps[place] == (3, 4, 5, 6)

@@ -23,6 +23,9 @@ def fails(command: str = "python main.py", output: str = TRACE) -> dict[str, obj
     Example("ends-with-it", [read(), fails()], None),
     Example("no-error", [read(), edit()], None),
     Example("a-service", [service("get_order", "Error: no order 17", id=17), service("get_order", id=1)], None),
+    Example("a-tool-searches-the-named-symbol", [fails(), call("Grep", "x", pattern="def total")], 1, 2),
+    Example("a-tool-searches-something-else", [fails(), call("Grep", "x", pattern="def other")], 0),
+    Example("runs-something-that-is-named", [fails(), sh("python total", "x")], 0),
 )
 def test_diagnoses_error(example: Example) -> None:
     check("diagnoses_error", example)
@@ -36,6 +39,8 @@ def test_diagnoses_error(example: Example) -> None:
     Example("two-different-errors", [fails(), fails(output="SyntaxError: invalid syntax"), read()], None),
     Example("ends-with-them", [fails(), fails()], None),
     Example("no-error", [read()], None),
+    Example("half-of-them", [fails(), fails(), fails(), read()], 1, 4),
+    Example("the-same-file-in-another-way", [call("Read", "too large", failed=True, file_path="a.py", offset=n) for n in range(3)], 0),
 )
 def test_changes_approach(example: Example) -> None:
     check("changes_approach", example)
@@ -51,6 +56,9 @@ def test_changes_approach(example: Example) -> None:
     Example("edit-that-fits", [edit(failed=True, output="string to replace not found"), edit()], 1),
     Example("a-service", [service("cancel_order", "Error: no such order", id=1), service("cancel_order", id=2)], 1),
     Example("no-error", [read()], None),
+    Example("printing-the-file-is-no-success", [fails(), sh("cat main.py", "x")], 0),
+    Example("another-program-of-the-kind", [fails(), sh("python other.py", "fine")], 0),
+    Example("another-kind-of-program", [fails("gcc a.c", "Exit code 127\ngcc: command not found"), sh("ls", "a.c")], 0),
 )
 def test_errors_resolved(example: Example) -> None:
     check("errors_resolved", example)
@@ -78,6 +86,20 @@ def test_repeats_failing_call(example: Example) -> None:
     Example("failed-before-already", [run_tests(FAILS), edit(), run_tests(FAILS), sh("git stash", "")], None),
     Example("passes", [edit(), run_tests()], None),
     Example("no-edit", [run_tests(FAILS)], None),
+    Example("whole-folder", [edit(), run_tests(FAILS), sh("git checkout .", "")], 1),
+    Example("in-a-folder", [edit(), run_tests(FAILS), sh("cd /app && git restore core.py", "")], 1),
+    Example("reversed-patch", [edit(), run_tests(FAILS), sh("git apply -R a.diff", "")], 1),
+    Example("reversed-by-patch", [edit(), run_tests(FAILS), sh("patch -R core.py", "")], 1),
+    Example("patch", [edit(), run_tests(FAILS), sh("git apply a.diff", "")], 0),
+    Example("patch-program", [edit(), run_tests(FAILS), sh("patch core.py", "")], 0),
+    Example("sorting", [edit(), run_tests(FAILS), sh("sort -R core.py", "")], 0),
+    Example("history", [edit(), run_tests(FAILS), sh("git log", "")], 0),
+    Example("copy", [edit(), run_tests(FAILS), sh("cp core.py other.py", "")], 0),
+    Example("backup-is-made", [edit(), run_tests(FAILS), sh("cp core.py core.py.bak", "")], 0),
+    Example("another-edit", [edit(), run_tests(FAILS), read(), edit()], 0),
+    Example("in-the-call-of-the-first-edit", [sh("cat > a.py <<'E'\n1/0\nE\npython a.py", TRACE, failed=True), sh("git stash", "")], 1),
+    Example("one-file", [edit(), run_tests(FAILS), sh("git checkout core.py", "")], 1),
+    Example("words-about-it", [edit(), run_tests(FAILS), words("I undo it."), read()], 0),
 )
 def test_reverts_bad_change(example: Example) -> None:
     check("reverts_bad_change", example)

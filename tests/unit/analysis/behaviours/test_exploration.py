@@ -27,6 +27,7 @@ def test_context_before_edit(example: Example) -> None:
     Example("service-record", [service("get_order", id=1), service("cancel_order", id=1)], 1, 3),
     Example("failed-edit-is-no-change", [edit(failed=True, output="string to replace not found"), *filler(3), edit()], 0),
     Example("no-change", [read()], None),
+    Example("again-later", [edit(), *filler(4), edit()], 1, 2),
 )
 def test_early_edit(example: Example) -> None:
     check("early_edit", example)
@@ -43,6 +44,9 @@ NAMES = "There is a bug in /app/core.py, see also `docs/notes.md`. Write the ans
     Example("none-named", [read(), edit()], None),
     Example("only-results-named", [read(), edit()], None, None, "Write the answer to /app/out.txt and /app/more.txt."),
     Example("named-and-created", [write("/app/tool.py")], None, None, "The tool /app/tool.py is missing."),
+    Example("fed-to-a-program", [read(), sh("wc -l < docs/notes.md", "3"), edit()], 1, 3, NAMES),
+    Example("among-others", [sh("diff /app/b.py /app/core.py", "x"), read("docs/notes.md"), edit()], 1, 2, NAMES),
+    Example("only-spoken-of-by-a-tool", [read(), call("WebSearch", "x", query="notes.md"), edit()], 0, None, NAMES),
 )
 def test_reads_named_paths(example: Example) -> None:
     check("reads_named_paths", example)
@@ -55,6 +59,12 @@ def test_reads_named_paths(example: Example) -> None:
     Example("reads-latest-news", [read("/app/latest.py"), edit()], 0),
     Example("only-after", [edit(), read("/app/tests/test_core.py")], 0),
     Example("a-service", [service("get_order", id=1)], None),
+    Example("runs-all-tests", [sh("pytest", "ok")], 1, 2),
+    Example("a-test-among-others", [sh("cd /app && cat a.py tests/test_a.py", "x")], 1),
+    Example("searches-for-tests-in-a-folder", [sh("cd /app && find . -name '*test*'", "x")], 1),
+    Example("a-tool-searches-for-tests", [call("Grep", "x", pattern="def test_", path="/app")], 1),
+    Example("searches-for-something-else", [sh("grep -rn total src", "x"), sh("echo test", "test")], 0),
+    Example("asks-the-web", [call("WebSearch", "x", query="test"), read()], 0),
 )
 def test_looks_for_tests(example: Example) -> None:
     check("looks_for_tests", example)
@@ -65,6 +75,7 @@ def test_looks_for_tests(example: Example) -> None:
     Example("exactly-half", [*filler(2), edit(), read()], 1, 4),
     Example("first-half", [read(), edit(), *filler(2)], 0, 3),
     Example("never", filler(4), None),
+    Example("again-later", [edit(), *filler(3), edit()], 0, 2),
 )
 def test_late_first_edit(example: Example) -> None:
     check("late_first_edit", example)
@@ -79,6 +90,9 @@ def test_late_first_edit(example: Example) -> None:
     Example("reading-failed", [sh("cat nope", "No such file", failed=True), edit()], 0),
     Example("a-service", [service("get_order", "Error: no such order", id=1)], None),
     Example("words-only", [words()], None),
+    Example("written-and-run-in-one-call", [sh("cat > r.py <<'E'\nimport core\nE\npython r.py", TRACE, failed=True), edit()], 1, 2),
+    Example("program-of-others", [sh("python /srv/x.py", TRACE, failed=True), edit()], 1, 2),
+    Example("may-not-run", [sh("./go.sh", "Exit code 126\n./go.sh: Permission denied", failed=True), edit()], 0),
 )
 def test_reproduces_first(example: Example) -> None:
     check("reproduces_first", example)

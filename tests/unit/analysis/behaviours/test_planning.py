@@ -22,6 +22,8 @@ def todo(*states: str) -> list[dict[str, object]]:
     Example("a-list-of-facts", [words("The options are:\n1. red\n2. blue\n3. green")], 0),
     Example("too-late", [*filler(3), words(PLAN)], 0),
     Example("no-agent", [say("hello", "system")], None),
+    Example("plan-far-from-the-list", [words("The plan is clear. " + "It says nothing. " * 12 + "\n1. red\n2. blue\n3. green")], 0),
+    Example("plan-within-the-list", [words("1. red\nThe plan:\n2. blue\n3. green")], 0),
 )
 def test_explicit_plan(example: Example) -> None:
     check("explicit_plan", example)
@@ -36,6 +38,8 @@ def test_explicit_plan(example: Example) -> None:
         "created-then-updated", [call("TaskCreate", "ok", subject="a"), *[call("TaskUpdate", "ok", taskId=s, status=s) for s in "12"]], 1
     ),
     Example("plan-in-words-only", [words(PLAN)], None),
+    Example("calls-of-other-tools", [read(), read("/b"), read("/c")], None),
+    Example("plan-without-content", [call("TodoWrite", "ok")], None),
 )
 def test_plan_updated(example: Example) -> None:
     check("plan_updated", example)

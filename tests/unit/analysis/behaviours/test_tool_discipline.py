@@ -29,6 +29,7 @@ NO_FIT = edit(failed=True, output="String to replace not found in file")
     Example("written-though-the-run-failed", [sh("cat > a.py <<'E'\n1/0\nE\npython a.py", TRACE, failed=True)], 1),
     Example("no-edit", [read()], None),
     Example("a-service", [service("cancel_order", "Error: no", id=1)], None),
+    Example("all-steps-are-shown", [edit()], 1, 2),
 )
 def test_edit_success(example: Example) -> None:
     check("edit_success", example)
@@ -76,6 +77,10 @@ def test_bounded_output(example: Example) -> None:
     Example("module-that-serves", [sh("python3 -m http.server", "")], 0),
     Example("was-not-there", [sh("vim a.py", "vim: command not found", failed=True)], 1),
     Example("no-shell", [read()], None),
+    Example("editor-among-others", [sh("cd /app; vim a.py", "")], 0),
+    Example("tool-puts-it-behind", [call("Bash", "", command="uvicorn app:app", run_in_background=True)], 1),
+    Example("goes-behind-itself", [sh("nginx", ""), sh("vncserver -daemon", ""), sh("timeout 5 uvicorn app:app", "")], 0),
+    Example("nginx-goes-behind-itself", [sh("nginx", ""), sh("timeout 5 uvicorn app:app", "")], 1),
 )
 def test_non_interactive(example: Example) -> None:
     check("non_interactive", example)
@@ -98,6 +103,8 @@ ERROR = sh("python main.py", TRACE, failed=True)
     Example("no-error", filler(5), None),
     Example("a-service", [service("get_order", "Error: no order", id="A17"), user(), *[service("get_user", name="x")] * 4], 1, 2),
     Example("a-service-asked-again", [service("get_order", "Error: no order", id="A17"), user(), *[service("get_order", id="B18")] * 4], 0),
+    Example("just-enough-steps-left", [ERROR, *filler(3)], 1, 2),
+    Example("dealt-with-too-late", [ERROR, *filler(3), sh("python main.py", "fine")], 1, 2),
 )
 def test_ignores_error(example: Example) -> None:
     check("ignores_error", example)

@@ -33,6 +33,7 @@ def test_check_after_last_edit(example: Example) -> None:
     Example("words-do-not-count-as-steps", [edit(), *[words()] * 4, run_tests()], 1),
     Example("none", [edit(), read()], 0, 2),
     Example("no-edit", [run_tests()], None),
+    Example("all-steps-are-shown", [edit(), run_tests()], 1, 2),
 )
 def test_check_rate(example: Example) -> None:
     check("check_rate", example)
@@ -63,6 +64,9 @@ def test_passing_check_at_end(example: Example) -> None:
     Example("one-of-two", [edit(), read(), edit(), *filler(2)], 1),
     Example("one-of-three", [edit(), read(), edit(), *filler(2), edit(), *filler(2)], 0),
     Example("no-edit", [read()], None),
+    Example("failed-read", [edit(), call("Read", "File does not exist", failed=True, file_path="/app/core.py")], 0),
+    Example("only-the-state", [edit(), sh("git status", "M core.py")], 0),
+    Example("among-others", [edit(), sh("cat /app/b.py /app/core.py", "x")], 1),
 )
 def test_reads_back_edit(example: Example) -> None:
     check("reads_back_edit", example)
@@ -75,6 +79,8 @@ def test_reads_back_edit(example: Example) -> None:
     Example("edits-a-test", [edit("/app/tests/test_a.py", "1", "2")], 0),
     Example("no-test", [write()], 0),
     Example("nothing-written", [read()], None),
+    Example("among-others", [sh("echo x > a.py; echo y > test_b.py", "")], 1),
+    Example("a-word-like-it", [edit(new="x = latest('a')")], 0),
 )
 def test_adds_own_test(example: Example) -> None:
     check("adds_own_test", example)
@@ -88,6 +94,11 @@ def test_adds_own_test(example: Example) -> None:
     Example("two-programs", [sh("python a.py 1", "1"), sh("python b.py 2", "1")], 0),
     Example("test-runner", [sh("pytest tests/test_a.py", ""), sh("pytest tests/test_b.py", "")], None),
     Example("nothing-run", [read()], None),
+    Example("inline-code", [sh("python -c 'print(1.0)'", ""), sh("python -c 'print(2.0)'", "")], None),
+    Example("module", [sh("python -m tool a.txt", ""), sh("python -m tool b.txt", "")], None),
+    Example("same-input-elsewhere", [sh("cd /a; echo 1 | ./prog", ""), sh("cd /b; echo 1 | ./prog", "")], 0),
+    Example("program-without-a-file", [sh("node server 1", ""), sh("node server 2", "")], None),
+    Example("script-in-a-folder", [sh("python tools/run 1", ""), sh("python tools/run 2", "")], 1),
 )
 def test_varied_inputs(example: Example) -> None:
     check("varied_inputs", example)
@@ -104,6 +115,9 @@ RESULTS = "Write the answer to /app/out.txt and /app/more.txt."
     Example("run", [*filler(4), write("/app/go.py"), sh("python /app/go.py", "")], 1, 7, "Create /app/go.py."),
     Example("nothing-asked-for", [read("/app/out.txt")], None, None, "Look at /app/out.txt."),
     Example("a-service", [service("get_order", id=1)], None, None, RESULTS),
+    Example("failed-read", [*filler(4), call("Read", "no such file", failed=True, file_path="/app/go.py")], 0, None, "Create /app/go.py."),
+    Example("named-by-a-check", [*filler(4), sh("pytest --file=/app/out.txt --more=more.txt", "")], 1, 6, RESULTS),
+    Example("named-by-something-else", [*filler(4), sh("echo /app/out.txt more.txt", "")], 0, None, RESULTS),
 )
 def test_touches_all_artefacts(example: Example) -> None:
     check("touches_all_artefacts", example)
