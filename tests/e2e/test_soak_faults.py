@@ -19,7 +19,8 @@ from tests.support.faulty import How, Strike
 from tests.support.programs import Bl, Result, files_below, finish
 from tests.support.soaking import BUNDLE, CHUNK, OPERATIONS, Reference, World, killed, leaks, parts, summary, world, wrong
 
-pytestmark = pytest.mark.timeout(300)
+# On a crowded machine the world alone takes minutes; every command has a limit of its own.
+pytestmark = pytest.mark.timeout(900, func_only=True)
 
 _QUICK, _SOAK = range(3), range(50)
 
