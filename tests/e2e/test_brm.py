@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchloop_client.samples.generator import write_samples
-from tests.support.programs import Bl, Server
+from tests.support.programs import Bl, Server, wait_for
+from tests.support.terminals import TMUX, on_screen
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -58,6 +59,17 @@ def test_a_server_that_is_killed_goes_on(bl: Bl, server: Server, tmp_path: Path)
     again = Bl(bl.home, server.origin, server.key())
     ran = again("brm", "run", "-g", "G", "--wait")
     assert (ran.code, ran.json[0]["status"], ran.json[0]["uid"]) == (0, "succeeded", made.json[0]["uid"]), str(ran)
+
+
+@pytest.mark.skipif(TMUX is None, reason="tmux is not installed")
+def test_a_person_sees_a_table(bl: Bl, server: Server, tmp_path: Path) -> None:
+    write_samples(tmp_path / "runs")
+    assert bl("push", str(tmp_path / "runs" / "step-100"), "--group", "G").code == 0
+    uid = bl("brm", "run", "-g", "G", "--wait").json[0]["uid"]
+    with on_screen(tmp_path, bl, ["brm", "get", "--task-id", uid], columns=140, rows=60) as screen:
+        wait_for(lambda: any("Points are hundredths" in line for line in screen.lines()), 30, "the table")
+        assert any("within the task" in line for line in screen.lines())
+    assert len(bl("brm", "get", "--task-id", uid).json) == 1
 
 
 def test_a_task_is_cancelled(bl: Bl, server: Server, tmp_path: Path) -> None:
