@@ -43,10 +43,10 @@ def wishes(served: Served) -> list[tuple[Any, ...]]:
 def test_before_the_analysis_there_is_an_empty_answer(served: Served) -> None:
     push(served, Sent("j1"))
     reasons = {"fail_reason": None, "sub_fail_reason": None, "reports": [], "report": None, "error": None}
-    facts = ("tier", "fault_side", "reward_valid", "says", "wasted_steps", "wasted_seconds", "ruleset_version")
+    facts = ("tier", "fault_side", "reward_valid", "says", "wasted_steps", "wasted_seconds", "ruleset_version", "opinion")
     verdict = {**dict.fromkeys(facts), "evidence": [], "secondary": []}
     assert read(served, "jobs/j1/report") == {"job_id": "j1", "status": "queued", **reasons, **verdict}
-    numbers = {"headline": None, "rewards": None, "reasons": [], "findings": []}
+    numbers = {"headline": None, "rewards": None, "judge": None, "reasons": [], "findings": []}
     assert read(served, "groups/g1/report") == {"group_id": "g1", "status": "queued", **reasons, **numbers}
     assert read(served, "jobs/j1/rsi") == {"job_id": "j1", "status": "queued", "report": None, "error": None}
     assert read(served, "groups/g1/rsi") == {"group_id": "g1", "status": "queued", "report": None, "error": None}
