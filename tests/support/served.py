@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import urllib3
 import uvicorn
@@ -82,7 +82,7 @@ class _Stage:
 
     def __init__(self, services: Services) -> None:
         frame = create_app(services)
-        self.app = frame.app
+        self.app = cast(Litestar, frame.app)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         self._server = uvicorn.Server(uvicorn.Config(frame, log_config=None, lifespan="on"))

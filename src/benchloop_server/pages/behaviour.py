@@ -115,12 +115,13 @@ def study(asked: Asked) -> Page:
     analysis = behaviour.analysis(asked.services, asked.principal, task.uid)
     found = study_of(analysis)
     live = task.status in UNFINISHED
+    rows = [] if found is None else [_row(task, one) for one in found.behavior_patterns]
     data: dict[str, Any] = {
         "task": task,
         "study": found,
-        "patterns": [] if found is None else [_row(asked, task, pattern) for pattern in found.behavior_patterns],
+        "patterns": rows,
         "statuses": _STATUSES,
-        "figures": {} if found is None else _figures(found),
+        "figures": {} if found is None else _figures(found, {row["pattern"].id: row["url"] for row in rows}),
     }
     return Page(
         template="behaviour-task.html",
@@ -185,15 +186,28 @@ def study_of(analysis: BehaviorAnalysis) -> Study | None:
     return msgspec.convert(parts, Study)
 
 
-def _figures(found: Study) -> dict[str, Any]:
+def _figures(found: Study, urls: Mapping[str, str]) -> dict[str, Any]:
     """Name → figure, of those that have something to show; their titles stand above them as text."""
     made = {
-        "forest": figures.forest(found),
-        "categories": figures.category_bars(found),
+        "forest": _linked(figures.forest(found), urls),
+        "categories": _panels(figures.category_bars(found), found),
         "heat": figures.heat_map(found),
         "curves": figures.step_curves(found),
     }
     return {name: _untitled(figure) for name, figure in made.items() if figure["data"]}
+
+
+def _linked(figure: Mapping[str, Any], urls: Mapping[str, str]) -> dict[str, Any]:
+    """Marks lead to the page of their behaviour."""
+    return {**figure, "data": [{**trace, "customdata": [urls.get(name) for name in trace["customdata"]]} for trace in figure["data"]]}
+
+
+def _panels(figure: Mapping[str, Any], found: Study) -> Mapping[str, Any]:
+    """One panel where no category has an impact that could be told."""
+    if not figure["data"] or any(score.impact is not None for score in found.category_scores):
+        return figure
+    layout = {name: value for name, value in figure["layout"].items() if name != "xaxis2"}
+    return {"data": figure["data"][:1], "layout": {**layout, "xaxis": {**layout["xaxis"], "domain": [0, 1]}}}
 
 
 def _untitled(figure: Mapping[str, Any]) -> dict[str, Any]:
@@ -203,7 +217,7 @@ def _untitled(figure: Mapping[str, Any]) -> dict[str, Any]:
     return {"data": figure["data"], "layout": layout, "title": figure["layout"]["title"]["text"]}
 
 
-def _row(asked: Asked, task: BehaviorTask, one: Pattern) -> dict[str, Any]:
+def _row(task: BehaviorTask, one: Pattern) -> dict[str, Any]:
     """A behaviour as the table lists it."""
     return {
         "pattern": one,

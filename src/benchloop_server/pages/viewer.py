@@ -18,7 +18,7 @@ from benchloop_server.features.trajectories.steps import Opened
 from benchloop_server.kit.errors import bad_request, not_found
 from benchloop_server.pages import sending, trail
 from benchloop_server.pages import steps as drawing
-from benchloop_server.pages.page import Asked, Crumb, Fragment, Page, Pairs, path_of, with_query
+from benchloop_server.pages.page import Asked, Crumb, Fragment, Page, Pairs, command, path_of, with_query
 from benchloop_server.pages.routing import page
 from benchloop_server.pages.steps import PAGE_TEXT, SAFE_IMAGES, Marked, Shown
 
@@ -153,6 +153,7 @@ def single(asked: Asked) -> Page:
             Crumb(f"Step {step_id}"),
         ),
         data={"step": shown, "job_id": job_id, "total": len(one), "links": links, "back": step_url(job_id, step_id)},
+        commands=[command("pull", "-j", job_id, "--with", "trajectory", "-o", "data")],
         routes=[f"/openapi{path_of('jobs', job_id, 'trajectory')}"],
     )
 

@@ -223,3 +223,15 @@ def test_without_javascript_the_steps_are_there(chromium: Browser, pages: Served
 def test_the_twin_holds_what_the_page_shows(visit: Visit) -> None:
     found = visit.context.request.get(f"{visit.url}/jobs/long.json?at=97").json()
     assert found["window"]["cited"] == 96 and found["job"]["job_id"] == "long" and found["window"]["steps"][0]["calls"]
+
+
+def test_a_running_job_is_drawn_anew_when_it_has_ended(visit: Visit, pages: Served) -> None:
+    ended = Sent("live", document=long_runs.document("live", "g1", steps=3))
+    running = {**Sent("live").upsert(), "fingerprint": "0" * 64}
+    running["facts"] = {name: value for name, value in running["facts"].items() if name != "reward"} | {"status": "running"}
+    assert pages.request("POST", "/openapi/groups/g1/jobs", json={"jobs": [running]}).status == 200
+    page = visit.go("/jobs/live")
+    assert page.get_attribute("body", "data-live") == "5" and "arrives when the job has ended" in page.inner_text(".way")
+    push(pages, ended)
+    page.wait_for_selector("#s-3", timeout=20_000)
+    assert visit.faults() == []

@@ -32,6 +32,13 @@ PAGES = {
     "downloads": "/downloads",
     "keys": "/keys",
     "status": "/status",
+    "job": "/jobs/chart-reading-1f421a8f6c36?outcome=failed",
+    "job-at-a-step": "/jobs/chart-reading-1f421a8f6c36?at=3",
+    "job-step": "/jobs/chart-reading-1f421a8f6c36/steps/3",
+    "job-files": "/jobs/chart-reading-1f421a8f6c36/files",
+    "job-file": "/jobs/chart-reading-1f421a8f6c36/file?path=result.json",
+    "job-beside": "/jobs/chart-reading-1f421a8f6c36/beside/chart-reading-9445ddb74db5",
+    "behaviour": "/groups/demo-run/behaviour",
     "not-found": "/groups/no-such-group",
 }
 #: The server's own words for a page that is not there.
