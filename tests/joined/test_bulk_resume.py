@@ -54,11 +54,27 @@ class Cut:
             yield bytes([chunk[at] ^ 1]) + chunk[at + 1 :]
 
 
+class Longer(Cut):
+    """A stream that is announced as longer than it is, and breaks off at its true end."""
+
+    def __init__(self, stream: Stream) -> None:
+        super().__init__(stream, 0, flip=False)
+
+    @property
+    def length(self) -> int:
+        """What is announced."""
+        return (self._stream.length or 0) + 1000
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._stream
+        raise NetworkError("too short")
+
+
 class Broken(Client):
     """A client whose next bulk stream breaks off at `cut`, and which knows from where each was asked for."""
 
     cut: int | None = None
-    flip = False
+    flip = longer = False
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -77,6 +93,8 @@ class Broken(Client):
         self.offsets.append(stream.offset)
         self.lengths.append(stream.wire_length or 0)
         cut, self.cut = self.cut, None
+        if self.longer:
+            return Longer(stream)  # type: ignore[return-value]
         return stream if cut is None else Cut(stream, cut, flip=self.flip)  # type: ignore[return-value]
 
 
@@ -210,6 +228,18 @@ def test_a_break_inside_a_long_item_costs_next_to_nothing(served: Served, tmp_pa
     assert parts(tmp_path / "broken") == []
     assert client.offsets[:4] == [0, 2_000_000, 3_500_000, 5_000_000]
     assert fetched + client.lengths[0] == whole
+
+
+@pytest.mark.parametrize("action", [of_group, of_task, of_metadata])
+def test_a_stream_that_was_announced_too_long_is_taken_for_whole_later(work: Work, tmp_path: Path, action: Action) -> None:
+    client = broken(work)
+    client.longer = True
+    assert not run(work, tmp_path / "broken", action).ok
+    client.longer = False
+    assert run(work, tmp_path / "broken", action).ok
+    assert run(work, tmp_path / "clean", action).ok
+    assert tree(tmp_path / "broken") == tree(tmp_path / "clean")
+    assert parts(tmp_path / "broken") == []
 
 
 def test_a_tail_of_another_version_is_not_used(served: Served, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from benchloop_client.actions.work import Work
 from benchloop_client.client import Stream
 from benchloop_client.contract.bulk import BulkEntry, BulkHead, BulkItem, BulkKind
 from benchloop_client.contract.ids import file_name
-from benchloop_client.errors import IntegrityError
+from benchloop_client.errors import IntegrityError, RangeRefused
 from benchloop_client.transfer.bundle import Item, items
 from benchloop_client.transfer.resume import Part
 from benchloop_client.transfer.tails import Tail
@@ -143,7 +143,12 @@ class Bulk:
         """The rest; where everything had arrived, only the question whether it is still the current version."""
         state = part.state
         if state.offset != state.total:
-            return self._origin.open(self._work, offset=state.offset + self._tail.have, etag=state.etag or self._tail.etag)
+            try:
+                return self._origin.open(self._work, offset=state.offset + self._tail.have, etag=state.etag or self._tail.etag)
+            except RangeRefused as refusal:
+                # Its length had been announced wrongly: everything had come.
+                if refusal.total != state.offset:
+                    return self._origin.open(self._work)
         stream = self._origin.open(self._work, etag=state.etag)
         self.complete = stream.unchanged
         return stream

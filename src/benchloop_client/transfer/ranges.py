@@ -48,7 +48,7 @@ class Filling:
     def __init__(self, part: Part, total: int, holes: list[Hole], open_range: OpenRange, *, spare: Callable[[], int]) -> None:
         self._part, self._total = part, total
         self._open, self._spare = open_range, spare
-        self._lock = threading.Lock()
+        self._lock, self._marking = threading.Lock(), threading.Lock()
         self._active: list[Hole] = []
         self._waiting = sorted(holes, key=lambda hole: hole.start)
         self._helpers: list[threading.Thread] = []
@@ -92,8 +92,9 @@ class Filling:
                     self._write(hole, piece if len(piece) <= room else memoryview(piece)[:room], hashes=leads)
                 if hole.size <= 0 or self._over:
                     return
+                # Each of them: where the connection of the one that leads rests, the others must not work for nothing.
+                self._mark()
                 if leads:
-                    self._mark()
                     self._look()
         finally:
             self._give_back(hole)
@@ -158,11 +159,16 @@ class Filling:
         return [hole for hole in (*self._active, *self._waiting) if hole.size > 0]
 
     def _mark(self, *, force: bool = False) -> None:
-        with self._lock:
-            holes = [[hole.start, hole.end] for hole in sorted(self._missing(), key=lambda hole: hole.start)]
-            done = self._total - sum(end - start for start, end in holes)
-        if done:
-            self._part.checkpoint(done, note={"holes": holes}, force=force)
+        if not self._marking.acquire(blocking=force):
+            return
+        try:
+            with self._lock:
+                holes = [[hole.start, hole.end] for hole in sorted(self._missing(), key=lambda hole: hole.start)]
+                done = self._total - sum(end - start for start, end in holes)
+            if done:
+                self._part.checkpoint(done, note={"holes": holes}, force=force)
+        finally:
+            self._marking.release()
 
 
 def holes_of(part: Part, total: int) -> list[Hole]:

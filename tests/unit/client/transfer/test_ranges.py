@@ -114,6 +114,24 @@ def test_a_quick_line_is_used_once(tmp_path: Path) -> None:
     assert len(line.opened) <= 2
 
 
+def test_it_is_noted_how_far_the_others_came_while_the_first_connection_rests(tmp_path: Path) -> None:
+    line, noted = Line(0.01), 0
+    with prepared(tmp_path) as part:
+
+        def first() -> Iterator[bytes]:
+            nonlocal noted
+            for number, piece in enumerate(line.pieces(0, SIZE)):
+                yield piece
+                end = time.monotonic() + 10
+                while number == 9 and line.sent < 20 << 20 and time.monotonic() < end:
+                    time.sleep(0.01)
+                noted = noted or (part.state.offset if number == 9 else 0)
+
+        Filling(part, SIZE, holes_of(part, SIZE), line.open, spare=lambda: 3).run(first())
+        finished(part)
+    assert noted > 14 << 20
+
+
 def test_row_12_a_range_that_breaks_for_ever_fails_the_file(tmp_path: Path) -> None:
     line = Line(0.01, bad=SIZE - (2 << 20))
     with pytest.raises(NetworkError), prepared(tmp_path) as part:
