@@ -113,7 +113,7 @@ def shuffled(wish: Wish) -> Iterator[Line]:
     met = low <= found.rate <= high and found.studies_with_findings <= 0.12
     yield Line(
         "false alarms",
-        f"tau-bench, {found.rounds:,} shuffles",
+        f"tau-bench, {found.rounds:,} shuffles, {found.tests:,} tests",
         says,
         f"{100 * low:.1f} to {100 * high:.1f} %, 12 %",
         met,

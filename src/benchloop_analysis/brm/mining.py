@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,8 +20,9 @@ LENGTHS = (2, 3, 4, 5)
 SUPPORT = 0.05
 #: So many are tested, the most promising first: each test more makes every finding harder.
 CANDIDATES = 40
-#: Jobs of the first half that are counted; more would find the same rows.
-_COUNTED = 5_000
+#: Jobs of the first half that are counted, whole tasks by lot; more would find the same rows.
+_COUNTED = 3_000
+_LOOKED_AT = 1_000
 _FEWEST = 8
 
 
@@ -46,9 +47,11 @@ def positions(actions: str, pattern: str) -> Iterator[int]:
 def mine(outcome: Outcome, options: Options) -> Mined:
     """The rows of actions that were found. Neither half knows the other's rewards."""
     table = outcome.table
-    first = _first_half(outcome, options)
-    there = first[table.task] & outcome.valid
-    found, looked_at = _promising(np.flatnonzero(there), outcome)
+    order = np.random.default_rng(options.seed_for("halves")).permutation(len(table.task_ids))
+    first = order < len(order) // 2
+    there = np.flatnonzero(first[table.task] & outcome.valid)
+    by_lot = there[np.argsort(order[table.task[there]], kind="stable")]
+    found, looked_at = _promising(by_lot[:_COUNTED], outcome)
     second = ~first[table.task]
     columns = [_column(place, actions, outcome, second) for place, actions in enumerate(found, 1)]
     used = np.unique(table.task[outcome.valid])
@@ -56,23 +59,10 @@ def mine(outcome: Outcome, options: Options) -> Mined:
     return Mined(columns, on, len(used) - on, looked_at)
 
 
-def _first_half(outcome: Outcome, options: Options) -> Bools:
-    tasks = len(outcome.table.task_ids)
-    order = np.random.default_rng(options.seed_for("halves")).permutation(tasks)
-    half = np.zeros(tasks, dtype=np.bool_)
-    half[order[: tasks // 2]] = True
-    return half
-
-
 def _promising(rows: NDArray[np.int64], outcome: Outcome) -> tuple[list[str], int]:
     """Rows of actions by how far they go with reward among these jobs; the second number is how many had enough support."""
-    rows = rows[:_COUNTED]
     actions = [outcome.table.actions[row] for row in rows]
-    counts: Counter[str] = Counter()
-    for text in actions:
-        counts.update(_parts(text))
-    low, high = SUPPORT * len(rows), (1 - SUPPORT) * len(rows)
-    supported = sorted(part for part, count in counts.items() if low <= count <= high)
+    supported = _supported(actions)
     strata = Strata.of(outcome.table.stratum[rows])
     reward = outcome.reward[rows]
     ranked: list[tuple[float, str]] = []
@@ -83,8 +73,28 @@ def _promising(rows: NDArray[np.int64], outcome: Outcome) -> tuple[list[str], in
     return [part for _, part in sorted(ranked)[:CANDIDATES]], len(supported)
 
 
-def _parts(text: str) -> set[str]:
-    return {text[start : start + length] for length in LENGTHS for start in range(len(text) - length + 1)}
+def _supported(actions: Sequence[str]) -> list[str]:
+    """Rows of actions that enough jobs have and not nearly all, at most `_LOOKED_AT`: those that tell jobs apart best.
+
+    A longer row can only be frequent where both shorter ones in it are, so that not all that occurs has to be counted.
+    """
+    low, high = SUPPORT * len(actions), (1 - SUPPORT) * len(actions)
+    found: dict[str, int] = {}
+    shorter: set[str] = set()
+    for length in LENGTHS:
+        counts: Counter[str] = Counter()
+        for text in actions:
+            counts.update(_parts(text, length, shorter))
+        frequent = {part: count for part, count in counts.items() if count >= low}
+        found.update(frequent)
+        shorter = set(frequent)
+    between = [part for part, count in found.items() if count <= high]
+    return sorted(between, key=lambda part: (abs(2 * found[part] - len(actions)), part))[:_LOOKED_AT]
+
+
+def _parts(text: str, length: int, shorter: Container[str]) -> set[str]:
+    rows = {text[start : start + length] for start in range(len(text) - length + 1)}
+    return rows if length == LENGTHS[0] else {row for row in rows if row[1:] in shorter and row[:-1] in shorter}
 
 
 def _has(actions: Iterable[str], part: str) -> Floats:
