@@ -1,7 +1,7 @@
 """Whether an effect is the same in all strata, also where each has few rows.
 
 Breslow and Day's test (`mantel.tarone_p`) takes the counts of each stratum for normal: with 4 to 8 attempts at a task it calls equal
-effects unequal in 15 to 80 % of samples, not in 5 %. The test of Liang and Self (1985) uses the exact moments of each table instead.
+effects unequal in 12 to 80 % of samples, not in 5 %. The test of Liang and Self (1985) uses the exact moments of each table instead.
 """
 
 from __future__ import annotations
