@@ -6,10 +6,14 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from benchloop_client import Client
+from benchloop_client.contract.resources import GroupUpsert, JobsUpsert, JobUpsert
 from benchloop_client.samples.generator import write_samples
 from tests.support.programs import Bl, Server, wait_for
+from tests.support.stores import job
 from tests.support.terminals import TMUX, on_screen
 
 pytestmark = pytest.mark.timeout(240)
@@ -70,6 +74,15 @@ def test_a_person_sees_a_table(bl: Bl, server: Server, tmp_path: Path) -> None:
         wait_for(lambda: any("Points are hundredths" in line for line in screen.lines()), 30, "the table")
         assert any("within the task" in line for line in screen.lines())
     assert len(bl("brm", "get", "--task-id", uid).json) == 1
+
+
+def test_a_task_that_cannot_be_done_says_why(bl: Bl, server: Server) -> None:
+    with Client(server.origin, server.key()) as client:
+        client.api.group_put("G", GroupUpsert(name="G"))
+        client.api.jobs_put("G", JobsUpsert(jobs=[msgspec.convert(job("bare"), JobUpsert)]))
+    ran = bl("brm", "run", "-g", "G", "--wait")
+    assert ran.code == 1
+    assert "the server ended it with status failed: there is no job to look at: 1 have no trajectory" in ran.err
 
 
 def test_a_task_is_cancelled(bl: Bl, server: Server, tmp_path: Path) -> None:

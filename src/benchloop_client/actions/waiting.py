@@ -11,7 +11,7 @@ from benchloop_client.actions.events import Counter, Noted
 from benchloop_client.actions.report import Failure
 from benchloop_client.actions.work import Work
 from benchloop_client.contract.analysis import NOT_ANALYSED, QUEUED, RUNNING
-from benchloop_client.errors import BenchloopError, Cancelled, NotReady
+from benchloop_client.errors import BenchloopError, Cancelled, NotReady, one_line
 
 Item = TypeVar("Item")
 
@@ -52,7 +52,9 @@ def judged(answer: Any, *, there: bool, words: str = "") -> Look:
     if state == NOT_ANALYSED:
         raise NotReady(NOT_HERE, code=NOT_ANALYSED)
     if state in _FAILED:
-        raise NotReady(f"the server ended it with status {status}", code="analysis_failed")
+        why = answer.get("error")
+        because = f": {one_line(why)}" if isinstance(why, str) and why else ""
+        raise NotReady(f"the server ended it with status {status}{because}", code="analysis_failed")
     return Look(state in _DONE or (there and state not in _BUSY), answer, words or state)
 
 
