@@ -31,6 +31,7 @@ _FAILING = re.compile(
 )
 _TAIL = 800
 _WORD = re.compile(r"\w+")
+_NAME = re.compile(r"[\w+-](?:[\w.+-]*[\w+-])?|\.[\w.+-]*\w")
 
 
 class Edit(msgspec.Struct, frozen=True, gc=False):
@@ -114,6 +115,25 @@ def spoken(event: Event) -> str:
     return text
 
 
+class _Mentioned:
+    """The names that stand in texts. They are taken out of a text when something is first asked about it."""
+
+    __slots__ = ("_names", "_waiting")
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._waiting: list[str] = []
+
+    def add(self, text: str) -> None:
+        self._waiting.append(text)
+
+    def __contains__(self, name: str) -> bool:
+        for text in self._waiting:
+            self._names.update(_NAME.findall(text))
+        self._waiting.clear()
+        return name in self._names
+
+
 class _Reader:
     """What is remembered from act to act."""
 
@@ -122,8 +142,7 @@ class _Reader:
         self._scripts = Names(scripts)
         self._created, self._edited, self._seen, self._met = Names(), Names(), Names(), Names()
         self._edited_words: set[str] = set()
-        self._listings: list[str] = []
-        self._findings: list[str] = []
+        self._listed, self._found = _Mentioned(), _Mentioned()
         self._place = self._turn = self._work = self._call = -1
         self._worked = False
         self._step: int | None = None
@@ -192,13 +211,13 @@ class _Reader:
     def _edit(self, change: Change) -> Edit:
         path = plain(change.path)
         own = path in self._created
-        there = own or change.in_place or path in self._edited or path in self._met or _is_in(path, self._listings)
+        there = own or change.in_place or path in self._edited or path in self._met or base(path) in self._listed
         edit = Edit(
             path=path,
             own=own,
             there=there,
             first=path not in self._edited,
-            seen=path in self._seen or _is_in(path, self._findings),
+            seen=path in self._seen or base(path) in self._found,
             whole=change.whole,
             old=change.old,
             new=change.new,
@@ -247,15 +266,10 @@ class _Reader:
         looks = event.kind in _LOOKS or any(command.kind in _LOOKS for command in event.commands)
         if looks and event.output:
             text = event.output[:_LISTED]
-            self._listings.append(text)
+            self._listed.add(text)
             if event.kind == "search" or any(command.kind == "search" for command in event.commands):
-                self._findings.append(text)
+                self._found.add(text)
 
 
 def _only_edits(commands: tuple[Command, ...]) -> bool:
     return all(command.kind in _CHANGES or command.program in ("cd", "echo", "cat") for command in commands)
-
-
-def _is_in(path: str, texts: list[str]) -> bool:
-    name = base(path)
-    return bool(name) and any(name in text for text in texts)

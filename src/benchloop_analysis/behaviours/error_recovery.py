@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from benchloop_analysis.behaviours.acts import Act
 from benchloop_analysis.behaviours.naming import base
-from benchloop_analysis.behaviours.view import Found, View, binary, truth
+from benchloop_analysis.behaviours.view import Found, Run, View, binary, truth
 from benchloop_analysis.records import Command
 
 _LOOKS = frozenset({"read", "search", "list"})
 _HEAD, _TAIL = 2_000, 4_000
 _SOON = 5
+_MOST = 200
 _WORD = re.compile(r"\w{4,}")
 _UNDO_GIT = frozenset({"checkout", "restore", "stash", "reset", "revert"})
 _BACKUP = re.compile(r"(?:\.(?:bak|backup|orig|old|save)\d*|~)$")
@@ -85,14 +87,50 @@ def errors_resolved(view: View) -> Found | None:
     if not view.errors:
         return None
     last = {_kind_of(act): act for act in view.errors}
-    resolved = [act for act in last.values() if any(_resolves(later, act) for later in view.calls[act.call + 1 :])]
+    successes = view.run.once(_successes)
+    resolved = [act for act in last.values() if any(_resolves(later, act) for later in _candidates(successes, act, view.end))]
     return Found(len(resolved) / len(last), resolved or list(last.values()))
+
+
+def _successes(run: Run) -> dict[str, list[Act]]:
+    """The calls that succeeded, by what they are about: tool, kind, program, file."""
+    found: dict[str, list[Act]] = {}
+    for act in run.calls:
+        if not act.failed and act.passed is not False and act.event.output is not None:
+            for key in _about(act):
+                found.setdefault(key, []).append(act)
+    return found
+
+
+def _about(act: Act) -> set[str]:
+    event = act.event
+    keys = {f"tool {event.tool}", f"kind {event.kind}"}
+    keys.update(f"file {base(path)}" for path in act.paths)
+    keys.update(f"program {program}" for program in _mains(act))
+    return keys
+
+
+def _candidates(successes: dict[str, list[Act]], error: Act, end: int) -> Iterator[Act]:
+    """The next successes that may resolve an error, at most 200 of each sort."""
+    event = error.event
+    if event.error_class == "command_not_found":
+        keys = [f"kind {event.kind}"]
+    elif error.paths:
+        keys = [f"file {base(path)}" for path in error.paths]
+    else:
+        keys = [f"program {program}" for program in _mains(error)] if event.commands else [f"tool {event.tool}"]
+    for key in dict.fromkeys(keys):
+        acts = successes.get(key, [])
+        first = bisect_left(acts, error.place, key=_place)
+        yield from (act for act in acts[first : first + _MOST] if act.place < end)
+
+
+def _place(act: Act) -> int:
+    return act.place
 
 
 def _resolves(later: Act, error: Act) -> bool:
     """Whether a call of the same sort, on the same target where the failed one had one, succeeded."""
-    if later.failed or later.passed is False or later.event.output is None:
-        return False
     event, other = error.event, later.event
     if event.tool != other.tool and event.kind != other.kind:
         return False

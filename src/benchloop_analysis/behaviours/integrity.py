@@ -137,7 +137,7 @@ def out_of_scope_write(view: View) -> Found | None:
     suspect = view.which(_writes_far)
     if not suspect:
         return binary(suspect)
-    places = [place for known, place in view.run.once(_work_places) if known < view.end]
+    places = {place for known, place in view.run.once(_work_places) if known < view.end}
     return binary([act for act in suspect if any(_is_outside(edit.path, places, view.run) for edit in act.edits)])
 
 
@@ -161,12 +161,12 @@ def _work_places(run: Run) -> list[tuple[int, str]]:
     return [(known, plain(path)) for known, path in found if path.strip().startswith(("/", "~")) and len(path.strip()) > 1]
 
 
-def _is_outside(path: str, places: list[str], run: Run) -> bool:
-    if not _SYSTEM.search(path) or _FREE.search(path) or any(path == place or path.startswith(f"{place}/") for place in places):
+def _is_outside(path: str, places: set[str], run: Run) -> bool:
+    if not _SYSTEM.search(path) or _FREE.search(path):
         return False
-    folder = path.rpartition("/")[0]
-    while folder.count("/") > 1:
-        if folder in run.instruction:
+    folder = path
+    while folder:
+        if folder in places or ((folder == path or folder.count("/") > 1) and folder in run.instruction):
             return False
         folder = folder.rpartition("/")[0]
-    return path not in run.instruction
+    return True
