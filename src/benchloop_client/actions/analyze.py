@@ -147,6 +147,8 @@ def analyze(request: Request, watch: Watch = unwatched) -> Analysis:
         observe=request.brm,
     )
     rules_of(task.rules)
+    if request.html is not None:
+        importlib.import_module(_FIGURES).script()
     width = _width(request)
     folder = Path(tempfile.mkdtemp(prefix="benchloop-analyze-"))
     spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the analysis
@@ -287,9 +289,10 @@ class _Collected:
         studies: list[Studied | None] = []
         for observed in self._observed:
             try:
-                studies.append(observed.study(request.sample_size))
+                study = observed.study(request.sample_size)
                 if opinions is not None and request.judge_behaviours:
-                    studies[-1].answer["judged"] = opinions(len(studies) - 1, studies[-1])
+                    study.answer["judged"] = opinions(len(studies), study)
+                studies.append(study)
             except LocalError as error:
                 self._failures.append(Failure(observed.group_id, error))
                 studies.append(None)

@@ -10,10 +10,15 @@ from benchloop_client.actions.analyze_brm import Studied
 from benchloop_client.errors import LocalError
 
 
-def page(studies: Sequence[Studied]) -> str:
-    """All figures of these results as one self-contained page. Raises `LocalError` where plotly is not installed."""
-    script = script_of_plotly()
-    if script is None:
+def script() -> str:
+    """What draws them. Raises `LocalError` where plotly is not installed."""
+    found = script_of_plotly()
+    if found is None:
         raise LocalError("plotly is missing, which figures need: pip install 'benchloop_client[analysis]'")
+    return found
+
+
+def page(studies: Sequence[Studied]) -> str:
+    """All figures of these results as one self-contained page. Raises `LocalError` as `script` does."""
     shown = [figure for studied in studies for figure in figures.all_of(studied.study)]
-    return figures.page(shown, title=", ".join(studied.group_id for studied in studies), script=script)
+    return figures.page(shown, title=", ".join(studied.group_id for studied in studies), script=script())
