@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, literal, or_
+from sqlalchemy import ColumnElement, and_, case, func, literal, literal_column, or_
 
 from benchloop_server.kit.conditions import Conditions, Holding, Range
 from benchloop_server.kit.principal import Principal
@@ -27,6 +27,10 @@ _DERIVED: dict[str, ColumnElement[Any]] = {
     "duration": case((jobs.c.finished_at >= jobs.c.started_at, jobs.c.finished_at - jobs.c.started_at)),
     "name": jobs.c.job_id.concat(literal("\n")).concat(jobs.c.task_id),
 }
+
+
+#: A task to group by. As the plain column it would have SQLite follow the index of tasks, and read every row whole for the rest.
+TASK = jobs.c.task_id.concat(literal_column("''"))
 
 
 def _fits(column: ColumnElement[Any], value: Any) -> ColumnElement[bool]:

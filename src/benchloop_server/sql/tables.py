@@ -103,7 +103,7 @@ jobs = Table(
     Index(None, "workspace_id", "created_at", "job_id", unique=True),
 )
 
-#: The facts by which the job list is filtered, counted and ordered, side by side: SQLite reads these in place of the whole rows, whose JSON
+#: The facts by which jobs are filtered, counted and summed up, side by side: SQLite reads these in place of the whole rows, whose JSON
 #: lies between them. PostgreSQL keeps long values apart by itself, and refuses an entry of an index that is longer than 2.7 kB.
 Index(
     "ix_jobs_listed",
@@ -112,7 +112,9 @@ Index(
         for name in (
             *("workspace_id", "group_id", "created_at", "job_id", "status", "outcome", "reward", "reward_valid"),
             *("fail_reason", "sub_fail_reason", "task_id", "step", "attempt", "model", "agent", "template", "instance_id", "error_type"),
-            *("cost_usd", "n_input_tokens", "n_output_tokens", "n_steps", "started_at", "finished_at"),
+            *("cost_usd", "n_input_tokens", "n_output_tokens", "n_steps", "started_at", "finished_at", "n_cache_tokens", "n_tool_calls"),
+            *("n_tool_errors", "n_llm_calls", "n_agent_steps", "thinking_chars", "context_peak", "trajectory_completion_tokens"),
+            *("trajectory_bytes", "artifact_bytes"),
         )
     ),
 ).ddl_if(dialect="sqlite")

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, func, select
 
 from benchloop_server.kit.conditions import Conditions
 from benchloop_server.kit.principal import Principal
-from benchloop_server.sql.job_facts import fact, matching
+from benchloop_server.sql.job_facts import TASK, fact, matching
 from benchloop_server.sql.tables import jobs
 
 _J = jobs.c
@@ -28,11 +28,11 @@ def tallies(connection: Connection, principal: Principal, conditions: Conditions
         "unfinished": _J.outcome.is_(None),
     }
     values = {"reward": case((graded, _J.reward)), "tokens": case((tried, fact("tokens"))), "cost_usd": case((tried, _J.cost_usd))}
-    columns: list[Any] = [_J.task_id, func.count().label("jobs")]
+    columns: list[Any] = [TASK.label("task_id"), func.count().label("jobs")]
     columns += [_number(condition).label(name) for name, condition in counts.items()]
     for name, value in values.items():
         columns += [func.count(value).label(f"{name}_n"), func.sum(value).label(f"{name}_total")]
-    return connection.execute(select(*columns).where(*matching(principal, conditions)).group_by(_J.task_id)).all()
+    return connection.execute(select(*columns).where(*matching(principal, conditions)).group_by(TASK)).all()
 
 
 def steps(connection: Connection, principal: Principal, conditions: Conditions) -> list[int]:

@@ -10,6 +10,7 @@ from sqlalchemy.sql import ColumnElement
 
 from benchloop_client.contract.outcome import OUTCOMES
 from benchloop_server.kit.principal import Principal
+from benchloop_server.sql.job_facts import TASK
 from benchloop_server.sql.tables import job_rewards, jobs
 
 _J = jobs.c
@@ -108,7 +109,7 @@ def rewards(connection: Connection, where: list[ColumnElement[bool]]) -> Sequenc
 def attempt_counts(connection: Connection, where: list[ColumnElement[bool]]) -> Sequence[Row[Any]]:
     """(step, n, c, strata): how many (task, step) pairs have n attempts of which c passed."""
     attempts = _where(_GRADED | (_J.outcome == "errored"), "n")
-    inner = select(_J.step, attempts, _where(_J.outcome == "passed", "c")).where(*where).group_by(_J.group_id, _J.task_id, _J.step)
+    inner = select(_J.step, attempts, _where(_J.outcome == "passed", "c")).where(*where).group_by(_J.group_id, TASK, _J.step)
     strata = inner.subquery()
     query = select(strata.c.step, strata.c.n, strata.c.c, func.count().label("strata")).group_by(strata.c.step, strata.c.n, strata.c.c)
     return connection.execute(query).all()
@@ -116,7 +117,7 @@ def attempt_counts(connection: Connection, where: list[ColumnElement[bool]]) -> 
 
 def tasks(connection: Connection, where: list[ColumnElement[bool]], *, search: str | None, status: str | None) -> tuple[Select[Any], int]:
     """The query for the rows of all tasks that fit, ordered by task id, and how many there are."""
-    query = select(_J.task_id, *_counts(), *_spread("reward", VALUES["reward"])).where(*where).group_by(_J.task_id)
+    query = select(TASK.label("task_id"), *_counts(), *_spread("reward", VALUES["reward"])).where(*where).group_by(TASK)
     if search:
         query = query.where(func.lower(_J.task_id).like(func.lower(_pattern(search)), escape="\\"))
     rows = query.subquery()
@@ -207,7 +208,7 @@ def _totals() -> list[Label[Any]]:
 
 
 def _contents() -> list[Label[Any]]:
-    return [func.count(_J.trajectory_sha256).label("with_trajectory"), func.count(_J.archive_sha256).label("with_artifacts")]
+    return [func.count(_J.trajectory_bytes).label("with_trajectory"), func.count(_J.artifact_bytes).label("with_artifacts")]
 
 
 def _pattern(search: str) -> str:

@@ -11,7 +11,8 @@ depends_on = None
 _LISTED = (
     *("workspace_id", "group_id", "created_at", "job_id", "status", "outcome", "reward", "reward_valid", "fail_reason", "sub_fail_reason"),
     *("task_id", "step", "attempt", "model", "agent", "template", "instance_id", "error_type", "cost_usd", "n_input_tokens"),
-    *("n_output_tokens", "n_steps", "started_at", "finished_at"),
+    *("n_output_tokens", "n_steps", "started_at", "finished_at", "n_cache_tokens", "n_tool_calls", "n_tool_errors", "n_llm_calls"),
+    *("n_agent_steps", "thinking_chars", "context_peak", "trajectory_completion_tokens", "trajectory_bytes", "artifact_bytes"),
 )
 
 
