@@ -88,9 +88,9 @@ def _line(same: int, calls: Sequence[Sequence[Call]]) -> str:
         return "Not both of them have recorded calls."
     if same == len(calls[0]) == len(calls[1]):
         return f"All {same} calls do the same to the same files."
-    return (
-        f"The first {same} calls do the same to the same files; they part at call {same + 1}." if same else "They part at the first call."
-    )
+    if same < 2:
+        return "The first call is the same; they part at the second." if same else "They part at the first call."
+    return f"The first {same} calls do the same to the same files; they part at call {same + 1}."
 
 
 def _crumbs(job: Job) -> tuple[Crumb, ...]:

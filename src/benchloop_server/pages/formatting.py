@@ -140,7 +140,7 @@ def short(name: str | None, head: int = _ID_HEAD, tail: int = _ID_TAIL) -> str:
 def shown(text: Any) -> str:
     """Any text without what would hide or turn it: control characters become visible, marks are not piled up."""
     text = _HIDDEN.sub(lambda found: f"\u27e8{ord(found.group()):x}\u27e9", str(text))
-    return _unpiled(text) if any(unicodedata.combining(sign) for sign in text) else text
+    return text if text.isascii() or not any(map(unicodedata.combining, text)) else _unpiled(text)
 
 
 def _unpiled(text: str) -> str:

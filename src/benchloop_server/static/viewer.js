@@ -60,7 +60,11 @@ function start(way) {
     }
     if (!step) return;
     for (const other of list.querySelectorAll(".is-cited")) other.classList.remove("is-cited");
-    if (cite) step.classList.add("is-cited");
+    if (cite) {
+      step.classList.add("is-cited");
+      const calls = [...step.querySelectorAll(".call")], wrong = calls.filter((call) => call.classList.contains("is-error"));
+      for (const call of wrong.length ? wrong : calls.slice(0, 3)) call.open = true;
+    }
     select(step, false);
     toMiddle(step);
     step.focus({ preventScroll: true });
@@ -315,6 +319,8 @@ function start(way) {
   (wanted ? go(wanted, { push: false }) : Promise.resolve(select(steps()[0], false))).then(() => {
     requestAnimationFrame(() => { settled = true; });
     setTimeout(needMarks, readMarks() ? 0 : 400);
+    // The browser goes to the fragment by itself once all is loaded, and puts it elsewhere.
+    if (wanted && document.readyState !== "complete") addEventListener("load", () => requestAnimationFrame(() => { if (here?.dataset.step === wanted) toMiddle(here); }));
   });
   const wantedText = new URLSearchParams(location.search).get("find");
   if (wantedText) search(wantedText);
