@@ -39,6 +39,8 @@ WRONG = [
     ("benchloop_server.features.groups.service", "benchloop_server.adapters", "a feature knows an adapter"),
     ("benchloop_server.kit.errors", "benchloop_server.features.groups.service", "the kit knows a feature"),
     ("benchloop_server.http.errors", "benchloop_server.features.groups.service", "http knows a feature"),
+    ("benchloop_server.pages.page", "sqlalchemy", "SQL in a page"),
+    ("benchloop_server.features.groups.service", "benchloop_server.pages.page", "a feature knows a page"),
 ]
 #: Modules that stand in no layer.
 STRAY = ["benchloop_client.stray", "benchloop_server.stray"]
