@@ -23,7 +23,7 @@ soak: dev-env ## the long seeded runs
 	@$(TESTS) -m soak --timeout 1800 $(ARGS)
 
 check: dev-env ## look only: style, types, import rules, sizes, docs in step
-	@$(BIN)/ruff check
+	@$(BIN)/ruff check --no-cache
 	@$(BIN)/ruff format --check
 	@$(BIN)/mypy
 	@$(TESTS) -q -p no:cacheprovider tests/architecture tests/docs

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 import msgspec
-from benchloop_analysis.behaviours import CATALOGUE_VERSION
 
+from benchloop_analysis.behaviours import CATALOGUE_VERSION
 from benchloop_server.features.analysis import repository
 from benchloop_server.features.analysis.asked import Asked, Task
 from benchloop_server.features.analysis.attempts import Attempts

@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Any, TypeVar
 
 import msgspec
+
 from benchloop_analysis.behaviours import CATALOGUE_VERSION
 from benchloop_analysis.behaviours.records import Features
-
 from benchloop_analysis.brm.conduct import (
     CHANGED,
     NO_TRAJECTORY,
