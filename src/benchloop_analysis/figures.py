@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchloop_analysis import words
-from benchloop_analysis.brm.records import CategoryScore, Interval, Pattern, Share, Study
+from benchloop_analysis.brm.records import AMOUNT, CategoryScore, Interval, Pattern, Share, Study
 from benchloop_analysis.figure_curves import step_curves
 from benchloop_analysis.figure_page import page
 from benchloop_analysis.figure_parts import ROW_HEIGHT, Figure, axis, figure, percent, resolved, text
@@ -140,7 +140,7 @@ def heat_map(study: Study) -> Figure:
     """Behaviours by agent and model, or by training step where these are all alike: how often each is shown, hatched below 8 jobs."""
     there = {share.part for one in study.behavior_patterns for share in one.parts}
     part = "model" if "model" in there else "step"
-    some = [one for one in study.behavior_patterns if one.prevalence is not None and one.scored]
+    some = [one for one in study.behavior_patterns if one.prevalence is not None and one.scored and one.kind != AMOUNT]
     rows = [(one, [share for share in one.parts if share.part == part]) for one in some]
     rows = [(one, shares) for one, shares in rows if shares]
     title = f"How often behaviours are shown, by {'agent and model' if part == 'model' else 'training step'}"

@@ -8,7 +8,16 @@ from typing import Literal
 from benchloop_analysis.records import Struct
 
 Category = Literal[
-    "exploration", "planning", "verification", "error_recovery", "tool_discipline", "efficiency", "communication", "integrity", "judged"
+    "exploration",
+    "planning",
+    "verification",
+    "error_recovery",
+    "tool_discipline",
+    "efficiency",
+    "communication",
+    "integrity",
+    "judged",
+    "amount",
 ]
 #: A ratio lies between 0 and 1 (only `relative_length` may be larger).
 BehaviourKind = Literal["binary", "ratio"]

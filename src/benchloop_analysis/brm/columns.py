@@ -46,7 +46,7 @@ class Column:
 
     behaviour: Behaviour
     values: NDArray[np.float32]
-    kind: Literal["catalogue", "mined"] = "catalogue"
+    kind: Literal["catalogue", "mined", "amount"] = "catalogue"
     actions: str | None = None
     landmark: NDArray[np.float32] | None = None
 

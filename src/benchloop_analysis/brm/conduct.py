@@ -15,7 +15,7 @@ import msgspec
 from benchloop_analysis.behaviours import CATALOGUE, judged
 from benchloop_analysis.behaviours.records import Features
 from benchloop_analysis.brm import mining
-from benchloop_analysis.brm.records import MINED, Pattern, SampleRecord, Study
+from benchloop_analysis.brm.records import Pattern, SampleRecord, Study
 from benchloop_analysis.brm.sampling import Row, choose, seed_of
 from benchloop_analysis.brm.study import Options, study, wanted_examples, with_examples
 from benchloop_analysis.brm.table import Observed, TableBuilder
@@ -142,8 +142,10 @@ def _observed(job: Job, features: Features) -> Observed:
 
 
 def _cited(pattern: Pattern, features: Features) -> tuple[int, ...]:
-    if pattern.kind != MINED or pattern.actions is None:
+    if pattern.kind == "catalogue":
         return tuple(features.steps[_PLACES[pattern.id]])
+    if pattern.actions is None:
+        return ()
     steps = list(accumulate(features.action_steps))
     return tuple(dict.fromkeys(step for step in _of_occurrences(features.actions, pattern.actions, steps)))[:_CITED]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchloop_analysis.brm.columns import Column
-from benchloop_analysis.brm.records import Pattern
+from benchloop_analysis.brm.records import AMOUNT, Pattern
 
 #: At most so many of one category.
 A_CATEGORY = 8
@@ -18,6 +18,10 @@ A_CATEGORY = 8
 SAME = 0.8
 _INTEGRITY = "integrity"
 _FOUND = ("supported", "suggestive")
+#: Where nothing was found: what could be tested before what could not, the catalogue before what has no definition of its own.
+_LAST = {"insufficient": 7, "not_applicable": 9}
+#: What says more takes in what says less.
+_SAYS = {"catalogue": 0, "mined": 1, AMOUNT: 2}
 _PAIRED = 30
 
 
@@ -39,10 +43,10 @@ def listed(patterns: Sequence[Pattern], columns: Sequence[Column], limit: int) -
 def rank(pattern: Pattern) -> tuple[int, float, str]:
     """What is known of an effect comes first, by |shrunken effect| × how many show it; then integrity, then prevalence."""
     if pattern.status in _FOUND and pattern.scored:
-        return _FOUND.index(pattern.status), -abs(pattern.shrunk_rd or 0.0) * exposed(pattern), pattern.id
+        return 2 * _FOUND.index(pattern.status) + (pattern.kind == AMOUNT), -abs(pattern.shrunk_rd or 0.0) * exposed(pattern), pattern.id
     if pattern.category == _INTEGRITY and (pattern.prevalence or 0) > 0:
-        return 2, -exposed(pattern), pattern.id
-    last = 5 if pattern.status == "not_applicable" else 4 if pattern.kind == "mined" else 3
+        return 4, -exposed(pattern), pattern.id
+    last = _LAST.get(pattern.status, 5) + (pattern.kind != "catalogue")
     return last, -exposed(pattern), pattern.id
 
 
@@ -54,15 +58,15 @@ def exposed(pattern: Pattern) -> float:
 def _merged(ranked: Sequence[Pattern], columns: Sequence[Column]) -> list[Pattern]:
     """Each pattern that nearly always comes with a better one goes into it.
 
-    Integrity stays apart, being looked for by name; and no behaviour of the catalogue goes into a mined one, which has no definition.
+    Integrity stays apart, being looked for by name; and no behaviour of the catalogue goes into a mined one or an amount, which say less.
     """
     places = {column.behaviour.id: place for place, column in enumerate(columns)}
     alike = correlations([column.values for column in columns])
     kept: list[Pattern] = []
     inside: Mapping[str, list[str]] = {one.id: [] for one in ranked}
-    for one in sorted(ranked, key=lambda one: (rank(one)[0], one.kind == "mined")):
+    for one in sorted(ranked, key=lambda one: (rank(one)[0], _SAYS[one.kind])):
         near = [other for other in kept if alike[places[one.id], places[other.id]] > SAME and other.category != _INTEGRITY]
-        host = next((other for other in near if one.kind == "mined" or other.kind == "catalogue"), None)
+        host = next((other for other in near if _SAYS[other.kind] <= _SAYS[one.kind]), None)
         if host is None or one.category == _INTEGRITY:
             kept.append(one)
         else:

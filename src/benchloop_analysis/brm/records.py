@@ -18,6 +18,7 @@ Status = Literal["supported", "suggestive", "no_evidence", "insufficient", "not_
 #: How p was found: by counting every arrangement, by drawing arrangements, or from their mean and variance where there are very many.
 PMethod = Literal["exact", "permutation", "normal"]
 MINED = "mined"
+AMOUNT: Literal["amount"] = "amount"
 
 
 class Interval(Struct, frozen=True, kw_only=True):
@@ -81,7 +82,7 @@ class Pattern(Struct, frozen=True, kw_only=True, rename={"odds_ratio": "or", "od
     id: str
     name: str
     category: str
-    kind: Literal["catalogue", "mined"]
+    kind: Literal["catalogue", "mined", "amount"]
     measure: Literal["binary", "ratio"]
     timing: Literal["early", "any", "terminal"]
     prior: int

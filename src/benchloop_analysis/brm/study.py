@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 import numpy as np
 
+from benchloop_analysis.brm.amounts import amounts
 from benchloop_analysis.brm.categories import category_scores
 from benchloop_analysis.brm.columns import PERMUTATIONS, RESAMPLES, Column, Options, Outcome, catalogue_columns, landmark_of
 from benchloop_analysis.brm.effects import FEWEST, Context, pattern, status
@@ -42,7 +43,7 @@ METHODS = {
     "Spread": "Liang and Self's test of equal odds ratios, which holds for tasks with few attempts",
     "p": "two-sided mid-p given all margins: exact for yes and no; else by shuffling rewards within the task, and beyond 2,000 jobs "
     "from mean and variance of all shuffles",
-    "q": "Benjamini–Hochberg over what could be tested, catalogue and mined patterns each by themselves",
+    "q": "Benjamini–Hochberg over what could be tested, catalogue, amounts and mined patterns each by themselves",
     "Mined patterns": "found on half of the tasks, tested on the other half",
     "Shrinkage": "empirical Bayes towards 0",
     "Model": "ridge on behaviours less the task's mean, 5 folds of tasks; interval by bootstrap over tasks",
@@ -59,7 +60,7 @@ def study(table: Table, options: Options, *, progress: Progress | None = None) -
     context = Context.of(outcome, options, landmark)
     columns = catalogue_columns(table, landmark)
     mined = mine(outcome, options)
-    columns = [*columns, *mined.columns]
+    columns = [*columns, *amounts(table), *mined.columns]
     tell = _Teller(progress, len(columns) + _OTHERS)
     tell.step()
     found = []
@@ -102,7 +103,7 @@ def _weighed(found: Sequence[tuple[Pattern, Effect]], columns: Sequence[Column],
     """The patterns with q, status and shrunken effect, and what shrinkage leaves of each effect."""
     left: dict[str, float] = {}
     qs: dict[str, float] = {}
-    for kind in ("catalogue", "mined"):
+    for kind in ("catalogue", "amount", "mined"):
         some = [(one, effect) for (one, effect), column in zip(found, columns, strict=True) if column.kind == kind and one.scored]
         testable = [one for one, effect in some if effect.informative_strata >= FEWEST and effect.p is not None]
         qs.update(zip((one.id for one in testable), benjamini_hochberg([one.p for one in testable if one.p is not None]), strict=True))

@@ -11,7 +11,7 @@ from benchloop_analysis import words
 from benchloop_analysis.brm.columns import Options, Outcome
 from benchloop_analysis.brm.effects import FEWEST
 from benchloop_analysis.brm.mining import Mined
-from benchloop_analysis.brm.records import Counts, Pattern, Steps, Summary
+from benchloop_analysis.brm.records import MINED, Counts, Pattern, Steps, Summary
 from benchloop_analysis.statistics import power
 from benchloop_analysis.statistics.strata import Strata
 
@@ -75,7 +75,7 @@ def counted(patterns: Sequence[Pattern]) -> Counts:
     """How many came out as what. Only behaviours that are scored count."""
     scored = [one for one in patterns if one.scored]
     found = Counter(one.status for one in scored)
-    catalogue = [one for one in scored if one.kind == "catalogue"]
+    given = [one for one in scored if one.kind != MINED]
     return Counts(
         supported=found["supported"],
         suggestive=found["suggestive"],
@@ -83,9 +83,9 @@ def counted(patterns: Sequence[Pattern]) -> Counts:
         insufficient=found["insufficient"],
         not_applicable=found["not_applicable"],
         tested=sum(one.q is not None for one in scored),
-        pooled_significant=sum(one.pooled_p is not None and one.pooled_p < _P for one in catalogue),
-        pooled_tested=sum(one.pooled_p is not None for one in catalogue),
-        within_significant=sum(one.status == "supported" for one in catalogue),
+        pooled_significant=sum(one.pooled_p is not None and one.pooled_p < _P for one in given),
+        pooled_tested=sum(one.pooled_p is not None for one in given),
+        within_significant=sum(one.status == "supported" for one in given),
     )
 
 

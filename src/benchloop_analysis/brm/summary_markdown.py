@@ -77,7 +77,7 @@ def _seen(study: Study) -> Iterator[str]:
     )
     counts = summary.counts
     yield (
-        f"Of the behaviours and rows of actions that were looked at, {counts.tested:,} could be tested; for {counts.insufficient:,} fewer "
+        f"Of the behaviours, amounts and rows of actions that were looked at, {counts.tested:,} could be tested; for {counts.insufficient:,} fewer "
         f"than {FEWEST} tasks could tell, and {counts.not_applicable:,} never applied. That is usual, and no fault of theirs."
     )
 
