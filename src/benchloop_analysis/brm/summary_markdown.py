@@ -77,8 +77,9 @@ def _seen(study: Study) -> Iterator[str]:
     )
     counts = summary.counts
     yield (
-        f"Of the behaviours, amounts and rows of actions that were looked at, {counts.tested:,} could be tested; for {counts.insufficient:,} fewer "
-        f"than {FEWEST} tasks could tell, and {counts.not_applicable:,} never applied. That is usual, and no fault of theirs."
+        f"Of the behaviours, amounts and rows of actions that were looked at, {counts.tested:,} could be tested; for "
+        f"{counts.insufficient:,} fewer than {FEWEST} tasks could tell, "
+        f"and {counts.not_applicable:,} never applied. That is usual, and no fault of theirs."
     )
 
 

@@ -13,7 +13,7 @@ from benchloop_client.contract.ids import mint_group_id
 from benchloop_client.contract.resources import GroupUpsert, JobFacts, Source
 from benchloop_client.contract.trajectory import Counts, InvalidTrajectory, Normal, counts, load, stamped
 from benchloop_client.formats.documents import Kept, Recent, Segment, UnreadableDocument, find_media, read_document, size_of
-from benchloop_client.formats.files import archive_name, excluded, inside, regular
+from benchloop_client.formats.files import archive_name, excluded, inside, name_below, regular
 from benchloop_client.formats.jsonfile import Unreadable, mapping, read_bytes, text
 from benchloop_client.formats.records import ReadOptions, Rejected, Run, RunFile, RunGroup, RunJob, RunMedia, Share, UnreadableRun
 from benchloop_client.formats.times import utc
@@ -159,7 +159,7 @@ def _read_one(root: Path, document: _Document, options: ReadOptions, recent: Rec
 def _archive(files: list[RunFile], media: list[RunMedia], root: Path, options: ReadOptions) -> tuple[list[RunFile], list[str]]:
     by_path = {file.path: file for file in files}
     for item in media:
-        path = archive_name(item.source.relative_to(root.resolve()).as_posix())
+        path = archive_name(name_below(root, item.source))
         by_path.setdefault(path, RunFile(path, item.source, item.source.stat().st_size))
     fits = [file for file in by_path.values() if file.size <= options.max_file_bytes and not excluded(file.path, options.exclude)]
     notes = [f"{file.path} has {file.size} bytes, too many for a file" for file in by_path.values() if file.size > options.max_file_bytes]

@@ -65,6 +65,13 @@ def inside(root: Path, relative: str) -> Path | None:
     return None
 
 
+def name_below(root: Path, place: Path) -> str:
+    """The name of a file that `inside` gave, by which it is found below `root`; `root` may be relative or a link."""
+    if place.is_relative_to(root):
+        return place.relative_to(root).as_posix()
+    return place.resolve().relative_to(root.resolve()).as_posix()
+
+
 def _mode_without_links(root: Path, relative: str) -> int | None:
     """The mode of a file below `root` if no part of the way to it is a link, else None. Raises `OSError`."""
     place, mode = str(root), 0

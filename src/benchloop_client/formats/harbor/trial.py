@@ -11,7 +11,7 @@ import msgspec
 
 from benchloop_client.contract.resources import TRAJECTORY_PROBLEM, JobFacts
 from benchloop_client.formats.documents import Kept, Recent, Segment, UnreadableDocument, continuations, find_media, read_document, size_of
-from benchloop_client.formats.files import Collected, collect, excluded
+from benchloop_client.formats.files import Collected, collect, excluded, name_below
 from benchloop_client.formats.harbor.facts import TrialFiles, trial_facts
 from benchloop_client.formats.harbor.layout import TrialRef, folders
 from benchloop_client.formats.jsonfile import Unreadable, find_object, listing, mapping, text
@@ -146,10 +146,8 @@ def _media(ref: TrialRef, document: Kept, options: ReadOptions) -> list[RunMedia
     found = find_media(normal, folder, base)
     if not found:
         return []
-    root = folder.resolve()
     return [
         media
         for media in found
-        if not excluded(media.source.relative_to(root).as_posix(), options.exclude)
-        and media.source.stat().st_size <= options.max_file_bytes
+        if not excluded(name_below(folder, media.source), options.exclude) and media.source.stat().st_size <= options.max_file_bytes
     ]
