@@ -17,18 +17,23 @@ def status(asked: Asked) -> Page:
     found = about.status(asked.services, asked.principal)
     waiting = sum(depth.pending + depth.claimed for depth in found.queue.values())
     alive = sum(worker.alive for worker in found.workers)
-    words = (
-        "nothing waits" if not waiting else f"{formatting.number(waiting)} pieces of work wait or are being done; {alive} workers are alive"
-    )
     return Page(
         template="status.html",
         title="Status",
-        line=f"{words[0].upper()}{words[1:]}.",
+        line=_line(waiting, alive),
         data={"status": found},
         commands=[command("doctor")],
         routes=["/openapi/status"],
         live=_REFRESH,
     )
+
+
+def _line(waiting: int, alive: int) -> str:
+    """What there is to do, and who does it."""
+    if not waiting:
+        return "Nothing waits."
+    work = "1 piece of work waits or is" if waiting == 1 else f"{formatting.number(waiting)} pieces of work wait or are"
+    return f"{work} being done; {'1 worker is' if alive == 1 else f'{alive} workers are'} alive."
 
 
 ROUTES: list[HTTPRouteHandler] = [page("/status", status)]
