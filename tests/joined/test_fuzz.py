@@ -49,6 +49,7 @@ COMMANDS: tuple[str, ...] = (
     "brm get --task-id ID",
     "brm status --task-id ID",
     "brm list -g ID",
+    "brm cancel --task-id ID",
     "jobs get -g ID",
     "jobs get -g ID --all --format table",
     "jobs get -g ID --all --format csv",

@@ -120,7 +120,7 @@ def test_no_row_of_a_deleted_group_is_left(served: Served) -> None:
     served.request("DELETE", "/openapi/groups/g1")
     with served.services.db.read() as connection:
         counts = {table.name: len(connection.execute(select(table)).all()) for table in metadata.sorted_tables}
-    kept = {"workspaces", "users", "keys", "uploads", "counters", "audit"}
+    kept = {"workspaces", "users", "keys", "uploads", "counters", "audit", "judge_spending"}
     assert {name for name, count in counts.items() if count} == kept
     assert counts["uploads"] == 3
 
