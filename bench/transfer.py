@@ -79,15 +79,23 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="benchloop-bench-", dir=given.dir) as scratch:
         place = Place((given.keep or Path(scratch) / "data").absolute(), Path(scratch) / "work")
         place.data.mkdir(parents=True, exist_ok=True)
-        rows = [row for name in given.case for row in _rows(name, place, given)]
+        rows: list[Row] = []
+        for name in given.case:
+            rows += _rows(name, place, given)
+            _keep(given, rows)
     print(table(rows))
     print("\n".join(_notes(given.case)))
     _say(f"scale {given.scale:g}, {time.monotonic() - began:.0f} s in all")
-    if given.json is not None:
-        report = _report(given, rows)
-        given.json.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", "utf-8")
-        given.json.with_suffix(".md").write_text(_page(report, rows, given.case), "utf-8")
     return int(any(row.missed or row.ours == FAILED for row in rows))
+
+
+def _keep(given: argparse.Namespace, rows: list[Row]) -> None:
+    """Write what is measured so far, so that a long run that is broken off has said something."""
+    if given.json is None:
+        return
+    report = _report(given, rows)
+    given.json.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    given.json.with_suffix(".md").write_text(_page(report, rows, list(dict.fromkeys(row.case for row in rows))), "utf-8")
 
 
 def _rows(name: str, place: Place, given: argparse.Namespace) -> Iterator[Row]:
