@@ -35,13 +35,17 @@ VARIABLES = {
     "BENCHLOOP_SERVER_JUDGE_PRICE": "US dollars for a million tokens sent, and received, such as 3,15; 0,0 for an endpoint of your own",
     "BENCHLOOP_SERVER_JUDGE_CAP": "US dollars that all its answers together may cost (default 1)",
     "BENCHLOOP_SERVER_JUDGE_VOTES": "answers to ask for at most, and how many have to agree (default 3,2)",
+    "BENCHLOOP_SERVER_JUDGE_BEHAVIOURS": "jobs of each behaviour task to ask about behaviour that rules cannot see (default 0: none)",
     "AWS_*": "credentials, region and endpoint of an s3:// blob store",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSettings:
-    """Which model is asked, and what that may cost: US dollars for a million tokens sent and received, and for everything together."""
+    """Which model is asked, and what that may cost: US dollars for a million tokens sent and received, and for everything together.
+
+    `behaviours`: of so many jobs of a behaviour task it is asked about behaviour, too.
+    """
 
     url: str
     model: str
@@ -49,6 +53,7 @@ class JudgeSettings:
     price: tuple[float, float]
     cap: float = 1.0
     votes: tuple[int, int] = (3, 2)
+    behaviours: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +133,7 @@ def for_hand(settings: Settings, environ: Mapping[str, str] | None = None) -> di
     return {name: value for name, value in for_child(settings, environ).items() if not name.startswith("BENCHLOOP_SERVER_JUDGE_")}
 
 
-_JUDGE = ("URL", "MODEL", "KEY", "PRICE", "CAP", "VOTES")
+_JUDGE = ("URL", "MODEL", "KEY", "PRICE", "CAP", "VOTES", "BEHAVIOURS")
 
 
 def _judge(given: Mapping[str, str]) -> JudgeSettings | None:
@@ -142,9 +147,9 @@ def _judge(given: Mapping[str, str]) -> JudgeSettings | None:
     if not (votes[0].is_integer() and votes[1].is_integer() and 1 <= votes[1] <= votes[0] <= 9):
         raise BadSetting(f"the judge's votes are two numbers from 1 to 9, the second not above the first, not {given['VOTES']!r}")
     cap = _amount("cap of the judge", given["CAP"] or "1")
-    return JudgeSettings(
-        url=given["URL"], model=given["MODEL"], key=given["KEY"], price=price, cap=cap, votes=(int(votes[0]), int(votes[1]))
-    )
+    behaviours = _number("number of jobs to ask the judge about", given["BEHAVIOURS"] or "0", most=1_000_000)
+    pair = int(votes[0]), int(votes[1])
+    return JudgeSettings(url=given["URL"], model=given["MODEL"], key=given["KEY"], price=price, cap=cap, votes=pair, behaviours=behaviours)
 
 
 def _told(judge: JudgeSettings) -> dict[str, str]:
@@ -156,6 +161,7 @@ def _told(judge: JudgeSettings) -> dict[str, str]:
         "PRICE": ",".join(map(repr, judge.price)),
         "CAP": repr(judge.cap),
         "VOTES": ",".join(map(str, judge.votes)),
+        "BEHAVIOURS": str(judge.behaviours),
     }
     return {f"BENCHLOOP_SERVER_JUDGE_{name}": value for name, value in values.items()}
 

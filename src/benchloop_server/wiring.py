@@ -104,7 +104,8 @@ def judging_of(settings: Settings) -> Judging | None:
     asked = settings.judge
     if asked is None:
         return None
-    return Judging(model=asked.model, price=asked.price, cap=asked.cap, samples=asked.votes[0], agree=asked.votes[1])
+    samples, agree = asked.votes
+    return Judging(model=asked.model, price=asked.price, cap=asked.cap, samples=samples, agree=agree, behaviours=asked.behaviours)
 
 
 def rules_of(settings: Settings) -> Rules:

@@ -31,7 +31,8 @@ class JudgeError(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judging:
     """`price`: US dollars for a million tokens sent, and received. `cap`: US dollars that all questions together may cost. Up to `samples`
-    answers are asked for, `agree` of which have to be the same. `endpoint` answers; only workers have one, and it raises `JudgeError`.
+    answers are asked for, `agree` of which have to be the same. `behaviours`: jobs of a behaviour task that it is asked about,
+    too. `endpoint` answers; only workers have one, and it raises `JudgeError`.
     """
 
     model: str
@@ -39,6 +40,7 @@ class Judging:
     cap: float
     samples: int
     agree: int
+    behaviours: int = 0
     endpoint: Endpoint | None = field(default=None, repr=False)
 
     @property

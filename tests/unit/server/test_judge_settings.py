@@ -28,10 +28,11 @@ def test_what_is_said_and_what_is_not(tmp_path: Path) -> None:
     assert found == JudgeSettings(url=GIVEN["URL"], model="m-1", key=KEY, price=(3.0, 15.0), cap=1.0, votes=(3, 2))
     assert KEY not in repr(load(tmp_path, **GIVEN))
     assert load(tmp_path, **GIVEN, CAP="0.25", VOTES="5,3").judge.votes == (5, 3)
+    assert (found.behaviours, load(tmp_path, **GIVEN, BEHAVIOURS="100").judge.behaviours) == (0, 100)
 
 
 def test_a_worker_finds_the_same_and_who_only_computes_nothing(tmp_path: Path) -> None:
-    chosen = load(tmp_path, **GIVEN, CAP="0.1")
+    chosen = load(tmp_path, **GIVEN, CAP="0.1", BEHAVIOURS="7")
     assert settings.load(settings.for_child(chosen, {"HOME": str(tmp_path)})).judge == chosen.judge
     left = {f"BENCHLOOP_SERVER_JUDGE_{name}": value for name, value in GIVEN.items()}
     assert KEY not in str(settings.for_hand(chosen, left)) and "BENCHLOOP_SERVER_DATA" in settings.for_hand(chosen, left)
@@ -60,6 +61,7 @@ def test_this_machine_may_be_asked_in_clear_text(tmp_path: Path, url: str) -> No
         ({"CAP": "inf"}, "cap of the judge"),
         ({"VOTES": "2,3"}, "votes are two numbers"),
         ({"VOTES": "1.5,1"}, "votes are two numbers"),
+        ({"BEHAVIOURS": "-1"}, "number of jobs"),
     ],
 )
 def test_what_cannot_be_used_is_named_without_the_key(tmp_path: Path, wrong: dict[str, str], says: str) -> None:

@@ -72,13 +72,13 @@ class Desk:
     def observed(self, asked: Asked) -> Judged:
         """What the job did, without a verdict."""
         try:
-            features, unseen = _observed(self._case(asked))
+            features, unseen = _observed(self.case(asked))
         except Exception as error:  # noqa: BLE001 - one job that cannot be read is recorded, and stops no other
             return Judged(job_id=asked.job_id, error=f"it could not be analysed ({_sentence(error)})")
         return Judged(job_id=asked.job_id, features=features, unseen=unseen)
 
     def _judged(self, asked: Asked) -> Judged:
-        case = self._case(asked)
+        case = self.case(asked)
         analysis = analyse_case(case, self.rules)
         self._note(asked, analysis)
         features, unseen = _observed(case)
@@ -86,9 +86,10 @@ class Desk:
 
     def analysed(self, asked: Asked) -> JobAnalysis:
         """What the rules say, and the run itself."""
-        return analyse_case(self._case(asked), self.rules)
+        return analyse_case(self.case(asked), self.rules)
 
-    def _case(self, asked: Asked) -> Case:
+    def case(self, asked: Asked) -> Case:
+        """What the job holds. Raises whatever reading it does."""
         return Case(
             JobInput(
                 job_id=asked.job_id,

@@ -89,7 +89,7 @@ def _opinions(services: Services, run: Run, judging: Judging, endpoint: Judge) -
     waiting: deque[tuple[Asked, Future[Judged | None]]] = deque()
     try:
         for asked in _asked(services, run, judging):
-            ledger = _Ledger(services, run.item.workspace_id, asked.job_id, judging, endpoint)
+            ledger = Ledger(services, run.item.workspace_id, asked.job_id, judging, endpoint)
             waiting.append((asked, pool.submit(_opined, desk, asked, ledger)))
             if len(waiting) < 2 * _AT_ONCE:
                 continue
@@ -119,7 +119,7 @@ def _next(run: Run, waiting: deque[tuple[Asked, Future[Judged | None]]]) -> NewV
         return None if judged is None else verdict_of(asked, judged)
 
 
-def _opined(desk: Desk, asked: Asked, ledger: _Ledger) -> Judged | None:
+def _opined(desk: Desk, asked: Asked, ledger: Ledger) -> Judged | None:
     """The job with an opinion; without texts where nobody has to be asked, None where there is no budget left."""
     try:
         analysis = desk.analysed(asked)
@@ -155,7 +155,7 @@ def _asked(services: Services, run: Run, judging: Judging) -> Iterator[Asked]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ledger:
+class Ledger:
     """A judge that remembers its answers and never passes the cap. Safe between threads."""
 
     services: Services

@@ -44,6 +44,9 @@ _PAGE = 1_000
 #: Reasons that a judge is asked about: `benchloop_analysis.judge.REASONS`, and `unknown`. Said again, as the analysis is not loaded here.
 ASKED_ABOUT = ("agent_process", "tool_use", "task_understanding", "wrong_solution", "unknown")
 
+#: How the keys of questions about behaviour begin; those about verdicts are plain digests.
+BEHAVIOUR = "behaviour:"
+
 _traces, _archives = uploads.alias("traces"), uploads.alias("archives")
 _SAME_JOB = and_(verdicts.c.workspace_id == jobs.c.workspace_id, verdicts.c.job_id == jobs.c.job_id)
 _SAME_TEXTS = and_(verdict_texts.c.workspace_id == jobs.c.workspace_id, verdict_texts.c.job_id == jobs.c.job_id)
@@ -374,9 +377,10 @@ def spend(connection: Connection, usd: float, *, cap: float | None = None) -> bo
 
 
 def paid(connection: Connection, workspace_id: str, group_id: str) -> float:
-    """What the answers about the group's jobs cost, in US dollars."""
+    """What the answers about the verdicts of the group's jobs cost, in US dollars."""
     same = and_(judge_answers.c.workspace_id == jobs.c.workspace_id, judge_answers.c.job_id == jobs.c.job_id)
-    query = select(func.sum(judge_answers.c.cost_usd)).select_from(jobs.join(judge_answers, same)).where(*_of_group(workspace_id, group_id))
+    mine = (*_of_group(workspace_id, group_id), ~judge_answers.c.question_key.startswith(BEHAVIOUR))
+    query = select(func.sum(judge_answers.c.cost_usd)).select_from(jobs.join(judge_answers, same)).where(*mine)
     return connection.execute(query).scalar_one() or 0.0
 
 

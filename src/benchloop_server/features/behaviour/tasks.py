@@ -28,6 +28,7 @@ from benchloop_analysis.brm.conduct import (
 )
 from benchloop_analysis.brm.records import Study
 from benchloop_client.contract.compression import decode, frame
+from benchloop_server.features.analysis import asking
 from benchloop_server.features.analysis.observing import observe_jobs
 from benchloop_server.features.analysis.work import ensure_judged
 from benchloop_server.features.behaviour import repository
@@ -39,7 +40,7 @@ from benchloop_server.kit.services import Services
 from benchloop_server.kit.work import Handler, Item, Run, WorkFailed
 from benchloop_server.sql import observations
 
-_SAMPLE, _STUDY = "sample", "study"
+_SAMPLE, _STUDY, _OPINIONS = "sample", "study", "opinions"
 _RUNNING = ("pending", "running")
 #: Jobs whose rows are read at a time.
 _PAGE = 500
@@ -60,6 +61,8 @@ def work_off(services: Services, run: Run) -> None:
     sample = desk.part(_SAMPLE, Frozen)
     desk.observe(sample)
     if run.step("study", lambda: desk.studied(sample), desk.keep_study):
+        if asking.is_on(services):
+            run.step("opinions", lambda: asking.opinions(services, run, sample), desk.keep_opinions)
         run.step("examples", lambda: desk.illustrated(desk.part(_STUDY, Study)), desk.keep_result)
 
 
@@ -140,6 +143,10 @@ class _Desk:
         """Until the examples are there."""
         return self._keep(connection, _STUDY, found)
 
+    def keep_opinions(self, connection: Connection, told: asking.Told) -> bool:
+        """What a model said, until the examples are there."""
+        return self._keep(connection, _OPINIONS, told)
+
     def illustrated(self, found: Study) -> Study:
         """The result."""
         jobs = {job.job_id: job for job in self.part(_SAMPLE, Frozen).jobs}
@@ -152,9 +159,13 @@ class _Desk:
 
     def keep_result(self, connection: Connection, found: Study) -> bool:
         """The task is done."""
-        if not self._keep(connection, RESULT, answer(found)):
+        data = repository.part(connection, self._workspace, self._uid, _OPINIONS)
+        told = None if data is None else msgspec.json.decode(b"".join(decode([data])), type=asking.Told)
+        result = answer(found) if told is None else asking.beside(answer(found), told, limit=self._task.scoring_limit)
+        if not self._keep(connection, RESULT, result):
             return False
-        repository.drop_part(connection, self._workspace, self._uid, name=_STUDY)
+        for name in (_STUDY, _OPINIONS):
+            repository.drop_part(connection, self._workspace, self._uid, name=name)
         jobs = found.summary.n
         values: dict[str, Any] = {"done": jobs, "total": jobs}
         return repository.end(connection, self._workspace, self._uid, state="done", now=self._services.clock(), **values)
